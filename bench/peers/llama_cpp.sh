@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Builds llama.cpp, as shipped in the PyPI source distribution of
+# llama-cpp-python, outside the tree: native, Release, a few of its tools.
+# Takes 8 to 15 minutes on 2 cores. Prints the folder of the programs.
+. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+
+version=0.3.36
+sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+backend="scikit-build-core==1.1.2"
+peers_dir=${MLXCEL_PEERS_DIR:-$HOME/.cache/mlxcel-peers}
+dir=$peers_dir/llama.cpp-$version
+tools="llama-bench llama-completion llama-quantize llama-perplexity"
+
+if [ -f "$dir/ready" ]; then
+  say "llama.cpp ($version): already built in $dir/bin"
+  exit 0
+fi
+
+need_packages g++ cmake ninja-build python3-venv
+mkdir -p "$dir"
+if [ ! -f "$dir/src/CMakeLists.txt" ]; then
+  say "fetching llama-cpp-python $version"
+  # pip reads an sdist's metadata through its build backend.
+  make_venv "$deps_dir/py"
+  "$deps_dir/py/bin/pip" install --quiet --disable-pip-version-check "$backend"
+  fetch_pypi llama-cpp-python "$version" "$sha256" "$dir/sdist" \
+    --no-binary llama-cpp-python --no-build-isolation
+  say "unpacking its vendor/llama.cpp"
+  rm -rf "$dir/src" "$dir/unpack"
+  mkdir -p "$dir/unpack"
+  tar xzf "$dir"/sdist/llama_cpp_python-*.tar.gz -C "$dir/unpack" \
+    --strip-components=1 "llama_cpp_python-$version/vendor/llama.cpp"
+  mv "$dir/unpack/vendor/llama.cpp" "$dir/src"
+  rm -rf "$dir/unpack" "$dir/sdist"
+fi
+
+say "configuring in $dir/build"
+cmake -S "$dir/src" -B "$dir/build" -G Ninja \
+  -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DBUILD_SHARED_LIBS=OFF \
+  -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
+  -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF \
+  -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$dir/bin" >"$dir/configure.log" 2>&1 ||
+  { tail -20 "$dir/configure.log" >&2; die "configuring llama.cpp failed"; }
+
+say "building $tools (log: $dir/build.log)"
+# shellcheck disable=SC2086
+cmake --build "$dir/build" -j "${JOBS:-$(nproc)}" --target $tools \
+  >"$dir/build.log" 2>&1 ||
+  { tail -20 "$dir/build.log" >&2; die "building llama.cpp failed"; }
+touch "$dir/ready"
+say "ready: $dir/bin"
