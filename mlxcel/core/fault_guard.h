@@ -1,0 +1,22 @@
+#pragma once
+
+namespace mlxcel {
+
+class MappedFile;
+
+/// Turns SIGBUS inside a MappedFile into a zero page and MappedFile::faulted().
+/// Faults elsewhere go to the handler that was there before.
+struct FaultGuard {
+  /// Installs the handler, once per process. A host program that keeps its
+  /// own handler simply does not call this.
+  static void install();
+
+  static void watch(MappedFile& file);
+  static void forget(MappedFile& file) noexcept;
+
+ private:
+  static bool absorb(void* address) noexcept;
+  friend struct FaultHandler;
+};
+
+}  // namespace mlxcel

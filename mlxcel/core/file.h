@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace mlxcel {
+
+/// The whole of a regular file, at most `limit` bytes.
+/// Throws Error naming the path.
+std::string read_file(const std::string& path, uint64_t limit);
+
+bool file_exists(const std::string& path);
+bool directory_exists(const std::string& path);
+std::string join_path(const std::string& directory, const std::string& name);
+/// "a/b/c" -> "a/b"; "c" -> ".".
+std::string parent_path(const std::string& path);
+/// "a/b/c/" -> "c".
+std::string base_name(const std::string& path);
+
+/// A read-only view of a file. A fault in it (the file shrank, the disk
+/// failed) does not end the process once the guard is installed
+/// (core/fault_guard.h): the page reads as zero and faulted() turns true.
+class MappedFile {
+ public:
+  /// Throws Error naming the path; refuses anything but a regular file.
+  static std::shared_ptr<MappedFile> open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::string& path() const {
+    return path_;
+  }
+  std::span<const std::byte> bytes() const {
+    return {data_, size_};
+  }
+  bool faulted() const {
+    return faulted_.load(std::memory_order_acquire);
+  }
+
+ private:
+  friend struct FaultGuard;
+  MappedFile() = default;
+
+  std::string path_;
+  const std::byte* data_ = nullptr;
+  uint64_t size_ = 0;
+  std::atomic<bool> faulted_ = false;
+};
+
+/// Writes beside `path` under a temporary name; commit() renames. Without
+/// commit() nothing is left behind.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, size_t count);
+  void write(const std::string& text);
+  uint64_t written() const {
+    return written_;
+  }
+  /// Flushes to the disk and takes the final name. Throws Error(io).
+  void commit();
+
+ private:
+  void flush();
+
+  std::string path_;
+  std::string temporary_;
+  std::string buffer_;
+  uint64_t written_ = 0;
+  int fd_ = -1;
+};
+
+}  // namespace mlxcel

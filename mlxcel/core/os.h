@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// The only door to the operating system. One file per system implements it.
+namespace mlxcel::os {
+
+struct FileInfo {
+  uint64_t size;  // bytes
+  bool regular;
+  bool directory;
+  bool symlink;  // of the path itself, when asked without following
+};
+
+/// Follows links unless `follow` is false. False if there is nothing there.
+bool stat_path(const std::string& path, FileInfo& info, bool follow = true);
+
+/// Names in a directory, sorted bytewise, without "." and "..".
+/// Throws Error(io) naming the path.
+std::vector<std::string> list_directory(const std::string& path);
+
+/// Opens for reading; refuses anything but a regular file, never blocks on a
+/// FIFO. Returns the descriptor and the size. Throws Error.
+int open_regular(const std::string& path, uint64_t& size);
+/// Reads exactly `count` bytes at `offset`, or throws Error naming `path`.
+void read_exact(
+    int fd, void* to, size_t count, uint64_t offset, const std::string& path
+);
+/// Reads all of a stream (a pipe, standard input) up to `limit` bytes.
+std::string read_stream(int fd, size_t limit, const std::string& name);
+void close_file(int fd);
+
+/// Creates `path` exclusively (never through a link) for writing.
+int create_exclusive(const std::string& path);
+void write_all(int fd, const void* from, size_t count, const std::string& path);
+void sync_file(int fd, const std::string& path);
+void rename_file(const std::string& from, const std::string& to);
+/// Removes a file or an empty directory; a missing one is no error.
+void remove_path(const std::string& path) noexcept;
+/// Creates the directory and its parents.
+void make_directories(const std::string& path);
+
+/// Maps `size` bytes of a file read-only. Null for size 0.
+const std::byte* map_file(int fd, uint64_t size, const std::string& path);
+void unmap(const std::byte* data, uint64_t size) noexcept;
+/// Asks the system to read the range ahead.
+void will_need(const std::byte* data, uint64_t size) noexcept;
+/// Puts a zero page over [page, page + page_size()); async-signal-safe.
+bool replace_page(void* page) noexcept;
+size_t page_size();
+
+/// Zeroed, page-aligned memory that costs nothing until it is touched.
+std::byte* reserve_memory(uint64_t size);
+void release_memory(std::byte* data, uint64_t size) noexcept;
+
+/// Processors this process may use: affinity, then the cgroup's quota.
+int usable_processors();
+/// Processors that share no physical core, at most usable_processors().
+int usable_cores();
+/// Bytes resident now, and at most so far.
+uint64_t resident_bytes();
+uint64_t peak_resident_bytes();
+/// Bytes of memory that can be had without swapping; 0 if unknown.
+uint64_t available_memory();
+
+bool is_terminal(int fd);
+/// Seconds on a monotonic clock.
+double now();
+/// Seconds from the start of this process.
+double since_process_start();
+int process_id();
+std::string random_suffix();
+/// A variable of the environment; empty string and unset are told apart.
+const char* environment(const char* name);
+/// 32 bits of randomness from the system.
+uint32_t random_seed();
+/// One step of a spin-wait loop.
+void cpu_relax();
+
+}  // namespace mlxcel::os

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace mlxcel {
+
+/// One persistent pool per process. Inside a busy period the workers spin, so
+/// that a parallel region costs well under a microsecond; left alone they
+/// sleep. Regions don't nest and come from one thread at a time.
+class ThreadPool {
+ public:
+  /// Made at first use with the number of usable cores.
+  static ThreadPool& instance();
+
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  /// Threads of a region, the caller among them.
+  int size() const {
+    return threads_;
+  }
+  /// Between regions only.
+  void resize(int threads);
+
+  /// Calls f(thread, threads) once on every thread; returns when all have.
+  /// f must not throw.
+  template <typename F>
+  void run(F&& f) {
+    dispatch(
+        [](void* context, int thread, int threads) {
+          (*static_cast<std::remove_reference_t<F>*>(context))(thread, threads);
+        },
+        const_cast<void*>(static_cast<const void*>(&f))
+    );
+  }
+
+  /// Calls f(begin, end) over [0, count) in pieces of `grain`, taken by
+  /// whichever thread is free, so that a slow core does not hold up the rest.
+  template <typename F>
+  void parallel_for(int64_t count, int64_t grain, F&& f) {
+    if (count <= grain || threads_ == 1) {
+      if (count > 0) {
+        f(int64_t{0}, count);
+      }
+      return;
+    }
+    std::atomic<int64_t> next = 0;
+    run([&](int, int) {
+      while (true) {
+        int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
+        if (begin >= count) {
+          return;
+        }
+        f(begin, begin + grain < count ? begin + grain : count);
+      }
+    });
+  }
+
+ private:
+  using Task = void (*)(void* context, int thread, int threads);
+
+  void dispatch(Task task, void* context);
+  void start();
+  void stop();
+  void work(int thread, uint64_t seen);
+
+  int threads_;
+  std::vector<std::thread> workers_;
+  alignas(64) std::atomic<uint64_t> epoch_ = 0;
+  alignas(64) std::atomic<int> pending_ = 0;
+  alignas(64) std::atomic<int> sleeping_ = 0;
+  std::atomic<bool> quit_ = false;
+  Task task_ = nullptr;
+  void* context_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+};
+
+}  // namespace mlxcel
