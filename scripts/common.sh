@@ -3,7 +3,7 @@
 set -euo pipefail
 
 root_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-deps_dir=${MLXCEL_DEPS:-$root_dir/.deps}
+deps_dir=$root_dir/.deps
 
 say() {
   printf '[%s] %s\n' "$(basename "$0" .sh)" "$*"
@@ -56,11 +56,11 @@ make_venv() {
   "$python" -m venv "$dir" || die "cannot make a virtual environment in $dir"
 }
 
-# install_pinned DIR FILE: installs a requirements file into a virtual
-# environment, once per content of the file.
+# install_pinned DIR FILE [CONSTRAINTS]: installs a requirements file into a
+# virtual environment, once per content of the files.
 install_pinned() {
   local dir=$1 file=$2 sum
-  sum=$(sha256sum <"$file")
+  sum=$(cat "${@:2}" | sha256sum)
   [ -f "$dir/.installed" ] && [ "$(cat "$dir/.installed")" = "$sum" ] && return
   make_venv "$dir"
   "$dir/bin/pip" install --quiet --disable-pip-version-check -r "$file"
