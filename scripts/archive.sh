@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# archive.sh BUILD_DIR: packs an installed tree that runs from any folder on a
+# host with glibc alone: dist/mlxcel-VERSION-linux-ARCH.tar.xz.
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+build_dir=$1
+need_packages xz-utils
+version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' \
+  "$root_dir/$build_dir/CMakeCache.txt")
+name=mlxcel-$version-linux-$(uname -m)
+stage=$root_dir/$build_dir/archive
+top=$stage/$name
+own_libraries=$top/lib/mlxcel
+
+# Libraries outside the tree that the installed files need, those of glibc
+# aside: one path a line.
+foreign_libraries() {
+  find "$top" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec ldd {} + |
+    awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+    grep -v -E "^$stage/" |
+    grep -v -E '/(libc|libm|libdl|librt|libpthread|libresolv)\.so'
+}
+
+rm -rf "$stage"
+say "installing in $build_dir/archive"
+cmake --install "$root_dir/$build_dir" --prefix "$top" --strip >/dev/null
+cp "$root_dir/LICENSE" "$root_dir/README.md" "$top/"
+mkdir -p "$own_libraries"
+for library in $(foreign_libraries); do
+  say "adding $(basename "$library")"
+  cp -L "$library" "$own_libraries/"
+done
+
+mkdir -p "$root_dir/dist"
+tar -C "$stage" --owner=0 --group=0 --sort=name -cJf \
+  "$root_dir/dist/$name.tar.xz.part" "$name"
+mv "$root_dir/dist/$name.tar.xz.part" "$root_dir/dist/$name.tar.xz"
+
+say "trying it from another folder"
+trial=$(mktemp -d)
+trap 'rm -rf "$trial"' EXIT
+tar -C "$trial" -xJf "$root_dir/dist/$name.tar.xz"
+env -i PATH=/usr/bin:/bin "$trial/$name/bin/mlxcel" --version ||
+  die "the packed program does not start"
+say "ready: dist/$name.tar.xz ($(du -h "$root_dir/dist/$name.tar.xz" | cut -f1))"
