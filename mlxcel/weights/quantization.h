@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mlxcel/weights/weight_map.h"
+
+namespace mlxcel {
+
+class Json;
+
+enum class QuantMode : uint8_t { dense, affine, mxfp4, mxfp8, nvfp4 };
+
+std::string_view quant_mode_name(QuantMode mode);
+
+/// How the rows of a matrix are stored. Dense: `dtype` is that of the values.
+/// Quantised: `dtype` is that of scales (and biases), `bits` per code, `group`
+/// codes per scale. Packing: weights-and-quantization.md 11.
+struct WeightFormat {
+  QuantMode mode = QuantMode::dense;
+  DType dtype = DType::f32;
+  int bits = 0;
+  int group = 0;
+
+  bool operator==(const WeightFormat&) const = default;
+  /// "affine 4-bit group 64", "bf16".
+  std::string describe() const;
+  /// Bytes that one row of `cols` values takes, all planes together.
+  int64_t row_bytes(int64_t cols) const;
+};
+
+/// The declared quantisation of a checkpoint: `quantization` or
+/// `quantization_config`, at the top level or in `text_config`. Only a hint:
+/// shapes win (12.3).
+struct QuantConfig {
+  bool declared = false;
+  QuantMode mode = QuantMode::affine;
+  int bits = 4;
+  int group = 64;
+
+  struct Override {
+    std::string path;  // module path, as written in the config
+    bool dense = false;
+    QuantMode mode = QuantMode::affine;
+    int bits = 4;
+    int group = 64;
+  };
+  std::vector<Override> overrides;
+
+  /// Throws Error naming `quantization.<field>` and the value: bits outside
+  /// 1..32, group outside 1..2^20, an unknown mode, GPTQ, AWQ and other
+  /// `quant_method`s that are not read here.
+  static QuantConfig from_config(const Json& config);
+  /// What is declared for the module, matching an override with and without
+  /// a wrapper prefix such as `language_model.`.
+  Override for_module(const std::string& path) const;
+};
+
+/// A matrix [rows, cols] of a linear layer or an embedding, as its planes.
+struct LinearWeight {
+  std::string path;  // "model.layers.0.mlp.up_proj"
+  int64_t rows = 0;
+  int64_t cols = 0;
+  WeightFormat format;
+  Weight codes;  // dense values or packed words
+  std::optional<Weight> scales;
+  std::optional<Weight> biases;  // affine zero offsets, same shape as scales
+  std::optional<Weight> bias;    // layer bias [rows]
+};
+
+/// Collects `<path>.weight|.scales|.biases|.bias` and checks them against
+/// [rows, cols] (12.3, 12.5): the bit width of affine planes is derived from
+/// the shapes. `path.scales` present means quantised, absent means dense.
+/// Throws Error naming the tensor, both shapes and the origin.
+LinearWeight bind_linear(
+    const WeightMap& weights,
+    const std::string& path,
+    int64_t rows,
+    int64_t cols,
+    const QuantConfig& quantization
+);
+
+/// Row-major float32 [rows, cols] of any format: the definition that kernels
+/// are tested against.
+std::vector<float> dequantize(const LinearWeight& weight);
+
+/// Affine quantisation as MLX does it (ops.cpp, affine_quantize): packs
+/// float32 [rows, cols]. cols must be a multiple of group.
+struct AffinePlanes {
+  std::vector<uint32_t> codes;  // [rows, cols * bits / 32]
+  std::vector<float> scales;    // [rows, cols / group]
+  std::vector<float> biases;    // [rows, cols / group]
+};
+AffinePlanes quantize_affine(
+    std::span<const float> values,
+    int64_t rows,
+    int64_t cols,
+    int bits,
+    int group
+);
+
+}  // namespace mlxcel
