@@ -49,6 +49,8 @@ struct AttentionSpec {
   int64_t key_dim = 0;
   int64_t value_dim = 0;
   float scale = 1.0F;
+  /// A query at position p sees the keys of (p - window, p]; 0: all.
+  int64_t window = 0;
   std::optional<RopeSpec> rope;
   std::optional<HeadNorm> query_norm;
   std::optional<HeadNorm> key_norm;
