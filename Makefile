@@ -15,7 +15,7 @@ question := What is the capital of France?
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build setup demo model oracles test test-slow check check-setup \
+.PHONY: build setup demo model oracles test test-slow sanitize check check-setup \
 	format bench install archive clean help
 
 help: ## lists these commands
@@ -47,6 +47,9 @@ test: build oracles model ## builds and runs the fast tests
 
 test-slow: build oracles model ## builds and runs the slow tests
 	@scripts/run_tests.py $(build_dir) --jobs $(JOBS) --slow
+
+sanitize: setup ## runs the tests that need no MLX under ASan and UBSan
+	@scripts/sanitize.sh $(JOBS)
 
 check-setup:
 	@scripts/setup.sh --check

@@ -2,12 +2,14 @@
 """Runs the tests and counts them.
 
     run_tests.py BUILD_DIR [--slow] [--jobs N] [--filter REGEX]
+                 [--ctest-only] [--label WORD]
 
 First ctest in BUILD_DIR, then, where .venv-oracle exists, pytest on
 tests/python. Tests find the program through MLXCEL_BUILD_DIR and real models
 through MLXCEL_MODELS_DIR, which are set here. Slow tests (ctest label `slow`, pytest marker `slow`) run with
 --slow alone. Failures are printed in full. The last line reads
-`N passed, N failed, N skipped`; the exit status is 1 if any failed or none ran.
+`N passed, N failed, N skipped`, after `WORD: ` if a label is given; the exit
+status is 1 if any failed or none ran.
 """
 
 import argparse
@@ -25,6 +27,7 @@ PYTHON = ROOT / ".venv-oracle" / "bin" / "python"
 STARTED_OR_PASSED = re.compile(
     r"^\s*(Start\s+\d+:|\d+/\d+ Test\s+#\d+: .*\bPassed\b)")
 PROGRESS_EVERY = 500
+TEST_SECONDS = 300
 
 
 def say(text):
@@ -83,6 +86,7 @@ def run_ctest(options, folder):
     report = folder / "ctest.xml"
     command = ["ctest", "--test-dir", options.build, "-j", str(options.jobs),
                "--output-on-failure", "--output-junit", report,
+               "--timeout", str(TEST_SECONDS),
                "--no-tests=" + ("ignore" if options.slow else "error")]
     if options.filter:
         command += ["-R", options.filter]
@@ -107,19 +111,23 @@ def main():
     parser.add_argument("--slow", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--filter", default="")
+    parser.add_argument("--ctest-only", action="store_true")
+    parser.add_argument("--label", default="")
     options = parser.parse_args()
     os.environ["MLXCEL_BUILD_DIR"] = str(Path(options.build).resolve())
     os.environ["MLXCEL_MODELS_DIR"] = str(ROOT / ".deps" / "models")
     totals = [0, 0, 0]
     with tempfile.TemporaryDirectory() as folder:
         runners = [run_ctest]
-        if PYTHON.exists():
+        if PYTHON.exists() and not options.ctest_only:
             runners.append(run_pytest)
         for runner in runners:
             for i, part in enumerate(runner(options, Path(folder))):
                 totals[i] += part
     passed, failed, skipped = totals
-    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    label = options.label + ": " if options.label else ""
+    print(f"{label}{passed} passed, {failed} failed, {skipped} skipped",
+          flush=True)
     sys.exit(1 if failed or not passed else 0)
 
 
