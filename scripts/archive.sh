@@ -11,6 +11,10 @@ name=mlxcel-$version-linux-$(uname -m)
 stage=$root_dir/$build_dir/archive
 top=$stage/$name
 own_libraries=$top/lib/mlxcel
+licences=$top/share/doc/mlxcel/licences
+# Linked into the program or copied beside it.
+packages=(libsimdjson-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
+  libfmt-dev libpcre2-dev libutf8proc-dev libstdc++6)
 
 # Libraries outside the tree that the installed files need, those of glibc
 # aside: one path a line.
@@ -25,7 +29,11 @@ rm -rf "$stage"
 say "installing in $build_dir/archive"
 cmake --install "$root_dir/$build_dir" --prefix "$top" --strip >/dev/null
 cp "$root_dir/LICENSE" "$root_dir/README.md" "$top/"
-mkdir -p "$own_libraries"
+mkdir -p "$own_libraries" "$licences"
+for package in "${packages[@]}"; do
+  cp -L "/usr/share/doc/$package/copyright" "$licences/$package"
+done
+cp "$deps_dir"/mlx-cpu/mlx_cpu-*.dist-info/licenses/LICENSE "$licences/mlx"
 for library in $(foreign_libraries); do
   say "adding $(basename "$library")"
   cp -L "$library" "$own_libraries/"
