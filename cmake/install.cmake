@@ -1,14 +1,16 @@
 include(GNUInstallDirs)
-# The program finds libmlx.so in ../lib/mlxcel, relative to itself.
-set_target_properties(mlxcel_app PROPERTIES
-    INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/mlxcel")
+# Libraries that only this program uses. MLX keeps the layout of its package,
+# since libmlx.so looks for its BLAS in ../../mlx_cpu.libs, relative to itself.
+set(private_libraries lib/mlxcel)
+set_target_properties(mlxcel_app PROPERTIES INSTALL_RPATH
+    "$ORIGIN/../${private_libraries};$ORIGIN/../${private_libraries}/mlx/lib")
 install(TARGETS mlxcel_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/mlxcel)
 if(MLXCEL_GRAPH)
-  # libmlx.so looks for its BLAS in ../../mlx_cpu.libs, relative to itself.
   install(FILES ${MLXCEL_MLX_DIR}/lib/libmlx.so
-      DESTINATION ${CMAKE_INSTALL_LIBDIR}/mlxcel)
+      DESTINATION ${private_libraries}/mlx/lib)
   if(EXISTS ${MLXCEL_MLX_DIR}/../mlx_cpu.libs)
     install(DIRECTORY ${MLXCEL_MLX_DIR}/../mlx_cpu.libs
-        DESTINATION .)
+        DESTINATION ${private_libraries})
   endif()
 endif()
