@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 namespace mlxcel {
 
 class Json;
+class QuantMismatches;
 
 enum class QuantMode : uint8_t { dense, affine, mxfp4, mxfp8, nvfp4 };
 
@@ -49,14 +51,18 @@ struct QuantConfig {
     int bits = 4;
     int group = 64;
   };
-  std::vector<Override> overrides;
+  std::vector<Override> overrides;  // sorted by path without wrapper prefix
+  /// Counts the tensors of one load whose shapes contradict the declaration
+  /// (12.4); may be null.
+  std::shared_ptr<QuantMismatches> mismatches;
 
   /// Throws Error naming `quantization.<field>` and the value: bits outside
   /// 1..32, group outside 1..2^20, an unknown mode, GPTQ, AWQ and other
-  /// `quant_method`s that are not read here.
+  /// `quant_method`s that are not read here. What is absent gets the default
+  /// of its mode (affine 4/64, mxfp4 4/32, mxfp8 8/32, nvfp4 4/16).
   static QuantConfig from_config(const Json& config);
   /// What is declared for the module, matching an override with and without
-  /// a wrapper prefix such as `language_model.`.
+  /// the wrapper prefixes `language_model.` and `model.`.
   Override for_module(const std::string& path) const;
 };
 
@@ -73,8 +79,10 @@ struct LinearWeight {
 };
 
 /// Collects `<path>.weight|.scales|.biases|.bias` and checks them against
-/// [rows, cols] (12.3, 12.5): the bit width of affine planes is derived from
-/// the shapes. `path.scales` present means quantised, absent means dense.
+/// [rows, cols] (12.3, 12.5): `path.scales` present means quantised, absent
+/// means dense. Bits and group follow from the shapes and `cols`; where the
+/// declaration differs, a warning is logged. Affine: 1, 2, 3, 4, 5, 6 or 8
+/// bits, groups of 32, 64 or 128.
 /// Throws Error naming the tensor, both shapes and the origin.
 LinearWeight bind_linear(
     const WeightMap& weights,
@@ -88,8 +96,10 @@ LinearWeight bind_linear(
 /// are tested against.
 std::vector<float> dequantize(const LinearWeight& weight);
 
-/// Affine quantisation as MLX does it (ops.cpp, affine_quantize): packs
-/// float32 [rows, cols]. cols must be a multiple of group.
+/// Affine quantisation of float32 [rows, cols] to 2, 3, 4, 5, 6 or 8 bits,
+/// bit by bit what MLX's CPU backend makes (mlx/backend/cpu/quantized.cpp,
+/// quantize): scales and biases unrounded, codes computed with them. cols must
+/// be a multiple of group, group a multiple of 32. A NaN becomes code 0.
 struct AffinePlanes {
   std::vector<uint32_t> codes;  // [rows, cols * bits / 32]
   std::vector<float> scales;    // [rows, cols / group]
@@ -101,6 +111,16 @@ AffinePlanes quantize_affine(
     int64_t cols,
     int bits,
     int group
+);
+/// The same into memory of the caller: codes [values * bits / 32], scales and
+/// biases [values / group].
+void quantize_affine_into(
+    std::span<const float> values,
+    int bits,
+    int group,
+    uint32_t* codes,
+    float* scales,
+    float* biases
 );
 
 }  // namespace mlxcel
