@@ -1,0 +1,189 @@
+#include "mlxcel/loading/load_model.h"
+
+#include <fmt/format.h>
+
+#include <future>
+
+#include "mlxcel/config/config.h"
+#include "mlxcel/core/error.h"
+#include "mlxcel/core/file.h"
+#include "mlxcel/core/log.h"
+#include "mlxcel/core/os.h"
+#include "mlxcel/loading/config_backed.h"
+#include "mlxcel/loading/detect.h"
+#include "mlxcel/loading/materialize.h"
+#include "mlxcel/loading/nonstandard.h"
+#include "mlxcel/loading/policy.h"
+#include "mlxcel/loading/special.h"
+#include "mlxcel/loading/vlm.h"
+#include "mlxcel/weights/shards.h"
+
+namespace mlxcel {
+
+namespace {
+
+void require_generation(const std::string& directory, const Json& config) {
+  switch (model_kind(directory, config)) {
+    case ModelKind::generation:
+      return;
+    case ModelKind::embedding:
+      fail(
+          ErrorCode::unsupported,
+          fmt::format(
+              "[loading] {}: this is an embedding checkpoint (its class or its "
+              "pooling files say so); it does not generate text",
+              directory
+          )
+      );
+    case ModelKind::reranker:
+      fail(
+          ErrorCode::unsupported,
+          fmt::format(
+              "[loading] {}: this is a reranker or classifier "
+              "(ForSequenceClassification); it does not generate text",
+              directory
+          )
+      );
+  }
+}
+
+std::unique_ptr<LanguageModel> build_from_dir(
+    const ModelLoadPolicy& policy, const LoadRequest& request
+) {
+  switch (policy.directory_route) {
+    case DirectoryRoute::config_backed:
+      return load_config_backed_from_dir(request);
+    case DirectoryRoute::nonstandard:
+      return load_nonstandard_from_dir(request);
+    case DirectoryRoute::vlm:
+      return load_vlm_from_dir(request);
+    case DirectoryRoute::mistral3_dynamic:
+      break;
+  }
+  fail(
+      ErrorCode::internal,
+      fmt::format("[loading] no loader for {}", request.entry.display_name)
+  );
+}
+
+std::unique_ptr<LanguageModel> build_from_weights(
+    const ModelLoadPolicy& policy, const LoadRequest& request, WeightMap weights
+) {
+  switch (policy.weight_route) {
+    case WeightRoute::config_backed:
+    case WeightRoute::llama_family:
+      return load_config_backed_from_weights(request, std::move(weights));
+    case WeightRoute::special:
+      return load_special_from_weights(request, std::move(weights));
+    case WeightRoute::none:
+      break;
+  }
+  fail(ErrorCode::unsupported, std::string(policy.adapter_refusal));
+}
+
+LoadRequest detect(const std::string& directory, const LoadOptions& options) {
+  Json config = read_config(directory);
+  require_generation(directory, config);
+  ModelType type = get_model_type(config);
+  model_load_policy(type);
+  return {directory, config, descriptor(type), make_backend(options.backend)};
+}
+
+void report_times(
+    const backend::Backend& backend,
+    const std::string& directory,
+    double total,
+    const MaterializeTimes& times
+) {
+  log_debug(fmt::format("{} on {}", directory, backend.describe()));
+  if (os::environment("MLXCEL_PROFILE_TTFT") == nullptr) {
+    return;
+  }
+  log_info(fmt::format(
+      "[TTFT] load total={:.1f}ms construct={:.1f}ms materialize={:.1f}ms "
+      "bytes={} mode={}",
+      1e3 * total,
+      1e3 * times.construct,
+      1e3 * times.materialize,
+      weight_bytes(directory),
+      materialization_mode() == Materialization::lazy ? "lazy" : "eager"
+  ));
+}
+
+}  // namespace
+
+std::string model_directory(const std::string& path) {
+  if (file_exists(path)) {
+    return parent_path(path);
+  }
+  if (!directory_exists(path)) {
+    fail(
+        ErrorCode::not_found,
+        fmt::format(
+            "[loading] {}: no such model directory (it needs a config.json)",
+            path
+        )
+    );
+  }
+  return path;
+}
+
+Checkpoint load_model(const std::string& path, const LoadOptions& options) {
+  double start = os::now();
+  std::string directory = model_directory(path);
+  LoadRequest request = detect(directory, options);
+  // Reading a tokenizer takes as long as binding the weights: do both at once.
+  std::future<std::shared_ptr<const Tokenizer>> tokenizer;
+  if (options.tokenizer) {
+    tokenizer = std::async(std::launch::async, [&directory] {
+      return Tokenizer::load(directory);
+    });
+  }
+  ModelLoadPolicy policy = model_load_policy(request.entry.type);
+  MaterializeTimes times;
+  std::unique_ptr<LanguageModel> model = with_weight_materialization(
+      *request.backend, [&] { return build_from_dir(policy, request); }, times
+  );
+  Checkpoint checkpoint{
+      LoadedModel{
+          request.entry.type,
+          directory,
+          request.config,
+          request.backend,
+          std::move(model),
+      },
+      options.tokenizer ? tokenizer.get() : nullptr,
+      GenerationDefaults{},
+      mlxcel::context_window(request.config),
+      0,
+  };
+  checkpoint.defaults = read_generation_defaults(
+      directory, request.config, checkpoint.tokenizer.get()
+  );
+  checkpoint.load_seconds = os::now() - start;
+  report_times(*request.backend, directory, checkpoint.load_seconds, times);
+  return checkpoint;
+}
+
+LoadedModel load_model_from_weights(
+    const std::string& path, WeightMap weights, const LoadOptions& options
+) {
+  std::string directory = model_directory(path);
+  LoadRequest request = detect(directory, options);
+  ModelLoadPolicy policy = model_load_policy(request.entry.type);
+  MaterializeTimes times;
+  std::unique_ptr<LanguageModel> model = with_weight_materialization(
+      *request.backend,
+      [&] { return build_from_weights(policy, request, std::move(weights)); },
+      times
+  );
+  return {
+      request.entry.type,
+      directory,
+      request.config,
+      request.backend,
+      std::move(model),
+  };
+}
+
+}  // namespace mlxcel

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mlxcel/backend/backend.h"
+#include "mlxcel/core/json.h"
+#include "mlxcel/loading/registry.h"
+
+namespace mlxcel {
+
+/// What every loader gets: a detected checkpoint and where it shall run.
+struct LoadRequest {
+  std::string directory;
+  Json config;  // sanitised, of the whole checkpoint
+  const Descriptor& entry;
+  std::shared_ptr<backend::Backend> backend;
+};
+
+}  // namespace mlxcel

@@ -1,0 +1,46 @@
+#include "mlxcel/loading/materialize.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "mlxcel/core/log.h"
+#include "mlxcel/core/os.h"
+
+namespace mlxcel {
+
+Materialization materialization_mode() {
+  constexpr const char* kName = "MLXCEL_WEIGHT_MATERIALIZATION";
+  const char* value = os::environment(kName);
+  std::string mode = value == nullptr ? "" : value;
+  std::erase_if(mode, [](unsigned char c) { return std::isspace(c) != 0; });
+  std::transform(mode.begin(), mode.end(), mode.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  if (mode == "lazy") {
+    return Materialization::lazy;
+  }
+  if (!mode.empty() && mode != "eager") {
+    log_warning(
+        std::string(kName) + ": unknown value \"" + value + "\", using eager"
+    );
+  }
+  return Materialization::eager;
+}
+
+std::unique_ptr<LanguageModel> with_weight_materialization(
+    backend::Backend& backend,
+    const std::function<std::unique_ptr<LanguageModel>()>& load,
+    MaterializeTimes& times
+) {
+  double start = os::now();
+  std::unique_ptr<LanguageModel> model = load();
+  double built = os::now();
+  times.construct = built - start;
+  if (materialization_mode() == Materialization::eager) {
+    backend.materialize();
+  }
+  times.materialize = os::now() - built;
+  return model;
+}
+
+}  // namespace mlxcel

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mlxcel/backend/backend.h"
+#include "mlxcel/nn/binder.h"
+#include "mlxcel/nn/spec.h"
+#include "mlxcel/nn/tensors.h"
+
+namespace mlxcel::nn {
+
+/// Softmax attention: q, k, v in one product, then the backend's attend, then
+/// the output projection.
+class Attention {
+ public:
+  Attention(
+      const AttentionSpec& spec,
+      int64_t width,
+      int64_t layer,
+      const TensorNames& names,
+      const Binder& binder
+  );
+
+  /// Output projection of the attention over `x`, plus `residual`. [T, C]
+  backend::Tensor forward(
+      backend::Backend& backend,
+      const backend::Tensor& x,
+      const backend::Tensor& residual
+  ) const;
+
+ private:
+  std::shared_ptr<const backend::PreparedLinear> qkv_;
+  std::shared_ptr<const backend::PreparedAttention> attention_;
+  std::shared_ptr<const backend::PreparedLinear> output_;
+};
+
+}  // namespace mlxcel::nn

@@ -1,0 +1,138 @@
+#include "mlxcel/nn/decoder.h"
+
+#include "mlxcel/nn/attention.h"
+#include "mlxcel/nn/binder.h"
+#include "mlxcel/nn/mlp.h"
+
+namespace mlxcel::nn {
+
+namespace {
+
+// One block: norm, mixer, residual; norm, feed-forward, residual.
+using Mixer = std::variant<NoMixer, Attention>;
+using Ffn = std::variant<NoFfn, Mlp>;
+
+Mixer bind_mixer(
+    const LayerSpec& spec,
+    int64_t width,
+    int64_t index,
+    const TensorNames& names,
+    const Binder& binder
+) {
+  if (const auto* attention = std::get_if<AttentionSpec>(&spec.mixer)) {
+    return Attention(*attention, width, index, names, binder);
+  }
+  return NoMixer{};
+}
+
+Ffn bind_ffn(
+    const LayerSpec& spec,
+    int64_t width,
+    int64_t index,
+    const TensorNames& names,
+    const Binder& binder
+) {
+  if (const auto* mlp = std::get_if<MlpSpec>(&spec.ffn)) {
+    return Mlp(*mlp, width, index, names, binder);
+  }
+  return NoFfn{};
+}
+
+}  // namespace
+
+class Layer {
+ public:
+  Layer(
+      const LayerSpec& spec,
+      int64_t width,
+      int64_t index,
+      const TensorNames& names,
+      const Binder& binder
+  )
+      : mixer_norm_(binder.norm(
+            layer_path(names, index, names.mixer_norm), spec.norm, width
+        )),
+        mixer_(bind_mixer(spec, width, index, names, binder)),
+        ffn_norm_(binder.norm(
+            layer_path(names, index, names.ffn_norm), spec.norm, width
+        )),
+        ffn_(bind_ffn(spec, width, index, names, binder)) {}
+
+  /// [T, C] -> [T, C]
+  backend::Tensor forward(backend::Backend& backend, backend::Tensor x) const {
+    if (const auto* attention = std::get_if<Attention>(&mixer_)) {
+      x = attention->forward(backend, mixer_norm_(backend, x), x);
+    }
+    if (const auto* mlp = std::get_if<Mlp>(&ffn_)) {
+      x = mlp->forward(backend, ffn_norm_(backend, x), x);
+    }
+    return x;
+  }
+
+ private:
+  BoundNorm mixer_norm_;
+  Mixer mixer_;
+  BoundNorm ffn_norm_;
+  Ffn ffn_;
+};
+
+Decoder::Decoder(
+    const DecoderSpec& spec,
+    const TensorNames& names,
+    const WeightMap& weights,
+    const QuantConfig& quantization,
+    std::shared_ptr<backend::Backend> backend
+)
+    : spec_(spec), backend_(std::move(backend)) {
+  Binder binder(weights, quantization, *backend_);
+  int64_t vocabulary = spec_.embedding.vocabulary;
+  int64_t width = spec_.embedding.width;
+  LinearWeight table = binder.matrix(names.embedding, vocabulary, width);
+  embedding_ = backend_->prepare_embedding(table);
+  for (size_t i = 0; i < spec_.layers.size(); ++i) {
+    layers_.push_back(std::make_unique<Layer>(
+        spec_.layers[i], width, static_cast<int64_t>(i), names, binder
+    ));
+  }
+  BoundNorm norm = binder.norm(names.final_norm, spec_.final_norm, width);
+  final_norm_ = norm.weight;
+  final_norm_bias_ = norm.bias;
+  head_ = spec_.head.always_tied ? backend_->prepare_linear({{table}})
+                                 : binder.linear(names.head, vocabulary, width);
+}
+
+Decoder::~Decoder() = default;
+
+backend::StateLayout Decoder::state_layout() const {
+  backend::StateLayout layout;
+  for (const LayerSpec& layer : spec_.layers) {
+    backend::LayerState state;
+    if (const auto* attention = std::get_if<AttentionSpec>(&layer.mixer)) {
+      state.kind = backend::LayerState::Kind::attention;
+      state.kv_heads = attention->kv_heads;
+      state.key_dim = attention->head_dim;
+      state.value_dim = attention->head_dim;
+    }
+    layout.layers.push_back(state);
+  }
+  return layout;
+}
+
+backend::Tensor Decoder::forward() const {
+  backend::Tensor x = backend_->embed(*embedding_, spec_.embedding.scale);
+  for (const auto& layer : layers_) {
+    x = layer->forward(*backend_, std::move(x));
+  }
+  backend::Tensor hidden = backend_->norm(
+      spec_.final_norm.kind,
+      backend_->select_logit_rows(x),
+      final_norm_.get(),
+      final_norm_bias_.get(),
+      spec_.final_norm.epsilon
+  );
+  return backend_->logits(
+      *head_, hidden, spec_.head.logit_scale, spec_.head.softcap
+  );
+}
+
+}  // namespace mlxcel::nn
