@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """tidy.py BUILD_DIR JOBS PATTERN: clang-tidy over the sources that PATTERN
-finds in the build's compile commands. GCC's precompiled headers are left out
-of the commands, since clang cannot read them.
+finds in the build's compile commands. A file that passed is not looked at
+again until it, a header of ours that it includes, or .clang-tidy changes.
 """
 
+import hashlib
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -13,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PRECOMPILED = re.compile(
-    r"-Winvalid-pch|-include \S*cmake_pch\S*")
-FOREIGN_FLAGS = re.compile(r"-mprefer-vector-width=\d+")
+# Clang reads neither GCC's precompiled headers nor this flag.
+FOREIGN = re.compile(r"-Winvalid-pch|-include \S*cmake_pch\S*"
+                     r"|-mprefer-vector-width=\d+")
 
 
 def chosen(build_dir, pattern):
@@ -28,31 +30,58 @@ def chosen(build_dir, pattern):
             continue
         name = path.relative_to(ROOT).as_posix()
         if not name.startswith("tests/") and re.search(pattern, name):
-            command = PRECOMPILED.sub("", entry["command"])
-            entry["command"] = FOREIGN_FLAGS.sub("", command)
+            entry["command"] = FOREIGN.sub("", entry["command"])
             yield entry
 
 
-def check(folder, path):
-    done = subprocess.run(
-        ["clang-tidy", "--quiet", "-p", folder, path],
-        capture_output=True, text=True, check=False)
+def fingerprint(entry):
+    """A digest of what decides on the file's faults."""
+    command = shlex.split(entry["command"])
+    command[command.index("-o") + 1] = "-"
+    listed = subprocess.run(command + ["-MM"], cwd=entry["directory"],
+                            capture_output=True, text=True, check=True).stdout
+    names = listed.replace("\\\n", " ").split(":", 1)[1].split()
+    digest = hashlib.sha256(entry["command"].encode())
+    for name in sorted(names) + [str(ROOT / ".clang-tidy")]:
+        path = Path(entry["directory"], name)
+        if path.is_relative_to(ROOT):
+            digest.update(name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def check(entry, folder, passed):
+    """Whether the file has no faults; prints those it has."""
+    try:
+        mark = passed / fingerprint(entry)
+    except subprocess.CalledProcessError as error:
+        print(error.stderr, flush=True)
+        return False
+    if mark.exists():
+        return True
+    done = subprocess.run(["clang-tidy", "--quiet", "-p", folder,
+                           entry["file"]],
+                          capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stdout + done.stderr, flush=True)
-    return done.returncode == 0
+        return False
+    mark.touch()
+    return True
 
 
 def main(build_dir, jobs, pattern):
-    entries = list(chosen(Path(build_dir).resolve(), pattern))
+    build_dir = Path(build_dir).resolve()
+    entries = list(chosen(build_dir, pattern))
     if not entries:
         sys.exit(f"[tidy] no source matches {pattern}")
+    passed = build_dir / "tidy-passed"
+    passed.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/compile_commands.json", "w",
                   encoding="utf-8") as file:
             json.dump(entries, file)
-        paths = sorted({entry["file"] for entry in entries})
         with ThreadPoolExecutor(int(jobs)) as pool:
-            fine = list(pool.map(lambda path: check(folder, path), paths))
+            fine = list(pool.map(
+                lambda entry: check(entry, folder, passed), entries))
     print(f"[tidy] {len(fine)} files, {fine.count(False)} with faults")
     sys.exit(0 if all(fine) else 1)
 
