@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mlx/mlx.h"
+#include "mlxcel/backend/backend.h"
+
+namespace mlxcel::backend::graph {
+
+namespace mx = mlx::core;
+
+/// The planes of one matrix as arrays.
+struct Planes {
+  std::string path;
+  WeightFormat format;
+  /// What activations become next to this matrix: the type of dense values or
+  /// of affine scales, bfloat16 for the block-float modes.
+  mx::Dtype type = mx::float32;
+  mx::array codes{0};  // dense values or packed words
+  std::optional<mx::array> scales;
+  std::optional<mx::array> biases;
+};
+
+/// True for the formats that MLX multiplies and dequantises.
+bool is_supported(const WeightFormat& format);
+
+/// Throws Error(unsupported) naming the matrix unless is_supported().
+Planes make_planes(const LinearWeight& weight);
+
+/// f(x), in plain operations.
+mx::array activate(Activation activation, const mx::array& x, mx::Stream s);
+
+class GraphLinear final : public PreparedLinear {
+ public:
+  struct Part {
+    Planes planes;
+    std::optional<mx::array> bias;  // [rows]
+  };
+  std::vector<Part> parts;
+};
+
+}  // namespace mlxcel::backend::graph
