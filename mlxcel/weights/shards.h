@@ -7,17 +7,28 @@
 
 namespace mlxcel {
 
-/// The shard files of a model directory, sorted bytewise: by the index if
-/// there is one, otherwise every top-level *.safetensors. An index is stale
-/// (warned, all files taken) only if some shard that is present isn't in it;
-/// otherwise missing files mean an incomplete download: the Error lists what
-/// is present and what is missing. weights-and-quantization.md 3, design 7.
+/// The shard files of a model directory as full paths, sorted bytewise by
+/// name: by model.safetensors.index.json if there is one, otherwise every
+/// top-level *.safetensors (weights-and-quantization.md 3, design 7).
+/// - An index whose files are all there is followed; other files are left out.
+/// - If some file that it names is missing, or is no plain file name, the index
+///   is stale (warned, all files taken) only if some file that is present isn't
+///   in it. Otherwise the download is incomplete: the Error lists what is
+///   present and what is missing.
+/// - consolidated*.safetensors repeat the weights of the other files: they are
+///   taken only where there is nothing else. Hidden files are never taken.
+/// - A link may lead to a file inside the directory or to a blob of a Hugging
+///   Face cache (models--*/blobs/*); another is refused, a broken one counts
+///   as missing if the index names it and is skipped with a warning otherwise.
+/// Throws Error naming the directory, the index or the file.
 std::vector<std::string> list_shards(const std::string& directory);
 
 /// All tensors of the directory, memory-mapped, nothing copied.
+/// Throws Error naming a tensor that the index promises and no shard has.
 WeightMap load_weights(const std::string& directory);
 
-/// Bytes of the checkpoint from headers and index alone; 0 if unknown.
+/// Bytes of the tensors from the headers of the shards, or from the index's
+/// total_size where a header cannot be read; 0 if unknown. Never throws Error.
 uint64_t weight_bytes(const std::string& directory);
 
 }  // namespace mlxcel
