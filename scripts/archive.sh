@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # archive.sh BUILD_DIR: packs an installed tree that runs from any folder on a
-# host with glibc alone: dist/mlxcel-VERSION-linux-ARCH.tar.xz.
+# host with glibc alone: dist/mlxcel-VERSION-linux-ARCH[-PRESET].tar.xz.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 build_dir=$1
 need_packages xz-utils
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' \
   "$root_dir/$build_dir/CMakeCache.txt")
+preset=$(basename "$build_dir")
 name=mlxcel-$version-linux-$(uname -m)
+[ "$preset" = release ] || name=$name-$preset
 stage=$root_dir/$build_dir/archive
 top=$stage/$name
 own_libraries=$top/lib/mlxcel

@@ -31,6 +31,20 @@ soname=$(objdump -p "$arch_lib/libsimdjson.so" | awk '$1 == "SONAME" {print $2}'
 cp -L "$arch_lib/libsimdjson.so" "$stage/lib/libsimdjson.so"
 cp -L "$arch_lib/libsimdjson.so" "$stage/lib/$soname"
 
+# Debian's own description of GoogleTest names places that are not packed.
+mkdir -p "$stage/lib/cmake/GTest"
+cat >"$stage/lib/cmake/GTest/GTestConfig.cmake" <<'CMAKE'
+get_filename_component(prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+foreach(name gtest gtest_main)
+  add_library(GTest::${name} STATIC IMPORTED)
+  set_target_properties(GTest::${name} PROPERTIES
+      IMPORTED_LOCATION "${prefix}/lib/lib${name}.a"
+      INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include")
+endforeach()
+set_target_properties(GTest::gtest_main PROPERTIES
+    INTERFACE_LINK_LIBRARIES GTest::gtest)
+CMAKE
+
 rm -rf "$out"
 mv "$stage" "$out"
 say "ready: $out ($(du -sh "$out" | cut -f1))"
