@@ -316,7 +316,11 @@ Tensor GraphBackend::norm(
 }
 
 Tensor GraphBackend::add(const Tensor& a, const Tensor& b) {
-  return wrap(mx::add(array_of(a), array_of(b), stream_));
+  try {
+    return wrap(mx::add(array_of(a), array_of(b), stream_));
+  } catch (...) {
+    rethrow("[graph] add");
+  }
 }
 
 Tensor GraphBackend::multiply(const Tensor& x, float factor) {
