@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/options.h"
+#include "mlxcel/chat/conversation.h"
+#include "mlxcel/chat/template.h"
+#include "mlxcel/engine/generate.h"
+
+namespace mlxcel::apps {
+
+/// A loaded model with one sequence: what `generate` and `run` talk to.
+class ChatSession {
+ public:
+  ChatSession(
+      const ModelOptions& model,
+      const SamplingOptions& sampling,
+      bool use_template
+  );
+
+  /// Tokens of the conversation, ready for a reply.
+  std::vector<int32_t> prompt(const chat::Conversation& conversation) const;
+
+  /// One reply to the conversation; an interrupt ends it early. What the
+  /// sequence shares with the last turn is not computed again.
+  GenerateResult reply(
+      const chat::Conversation& conversation,
+      const std::function<void(std::string_view)>& emit
+  );
+
+  const Checkpoint& checkpoint() const {
+    return checkpoint_;
+  }
+  bool has_template() const {
+    return template_.has_value();
+  }
+  const GenerateParams& params() const {
+    return params_;
+  }
+
+ private:
+  Checkpoint checkpoint_;
+  std::optional<chat::ChatTemplate> template_;
+  bool use_template_;
+  GenerateParams params_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Sequence> sequence_;
+};
+
+/// What came before the first token, on one line: model, device, load time.
+std::string describe_load(const ChatSession& session);
+/// "[Generated 12 tokens in 0.10s = 120.00 tok/s; prompt ...]".
+std::string describe_speed(const GenerateResult& result);
+
+}  // namespace mlxcel::apps
