@@ -1,0 +1,318 @@
+#include "mlxcel/backend/cpu/matmul.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mlxcel/backend/cpu/matmul_plan.h"
+#include "mlxcel/core/error.h"
+#include "mlxcel/core/numbers.h"
+
+namespace mlxcel::backend::cpu {
+
+namespace {
+
+// Rows of activations that one pass over the weights serves at most; bounds
+// the scratch memory.
+constexpr int64_t kMaxRows = 1024;
+
+ScaleType scale_type(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return ScaleType::f16;
+    case DType::bf16:
+      return ScaleType::bf16;
+    default:
+      return ScaleType::f32;
+  }
+}
+
+Function function_of(std::optional<Activation> activation) {
+  if (!activation) {
+    return Function::none;
+  }
+  switch (*activation) {
+    case Activation::silu:
+      return Function::silu;
+    case Activation::gelu:
+      return Function::gelu;
+    case Activation::gelu_tanh:
+      return Function::gelu_tanh;
+    case Activation::relu:
+      return Function::relu;
+  }
+  return Function::none;
+}
+
+const std::byte* plane(
+    const std::optional<Weight>& weight,
+    const char* name,
+    int64_t bytes,
+    const LinearWeight& source
+) {
+  if (!weight || std::ssize(weight->bytes()) < bytes) {
+    fail(
+        ErrorCode::internal,
+        source.path + "." + name + ": holds fewer than " +
+            std::to_string(bytes) + " bytes"
+    );
+  }
+  return weight->bytes().data();
+}
+
+CpuLinear::Part make_part(const LinearWeight& source) {
+  if (!has_kernels(source.format)) {
+    fail(
+        ErrorCode::unsupported,
+        source.path + ": the cpu backend has no kernels for " +
+            source.format.describe()
+    );
+  }
+  CpuLinear::Part part;
+  part.format = source.format;
+  part.rows = source.rows;
+  part.source = source;
+  RowFormat format = row_format(source.format, source.cols);
+  part.codes =
+      plane(source.codes, "weight", source.rows * format.code_bytes, source);
+  if (format.bits > 0) {
+    int64_t bytes = source.rows * format.scale_bytes;
+    part.scales = plane(source.scales, "scales", bytes, source);
+    part.biases = plane(source.biases, "biases", bytes, source);
+  }
+  if (source.bias) {
+    part.bias = to_float(*source.bias);
+  }
+  return part;
+}
+
+}  // namespace
+
+RowFormat row_format(const WeightFormat& format, int64_t cols) {
+  RowFormat result{};
+  result.type = scale_type(format.dtype);
+  result.cols = cols;
+  if (format.mode == QuantMode::dense) {
+    result.code_bytes = cols * dtype_size(format.dtype);
+    return result;
+  }
+  result.bits = format.bits;
+  result.group = format.group;
+  result.code_bytes = cols * format.bits / 8;
+  result.scale_bytes = cols / format.group * dtype_size(format.dtype);
+  return result;
+}
+
+RowSpan part_rows(
+    const CpuLinear::Part& part,
+    const RowFormat& format,
+    int64_t first,
+    int64_t rows
+) {
+  RowSpan span{};
+  span.codes = part.codes + first * format.code_bytes;
+  if (format.bits > 0) {
+    span.scales = part.scales + first * format.scale_bytes;
+    span.biases = part.biases + first * format.scale_bytes;
+  }
+  span.rows = rows;
+  return span;
+}
+
+bool has_kernels(const WeightFormat& format) {
+  if (!is_weight_float(format.dtype)) {
+    return false;
+  }
+  if (format.mode == QuantMode::dense) {
+    return true;
+  }
+  constexpr int kBits[] = {2, 3, 4, 5, 6, 8};
+  constexpr int kGroups[] = {32, 64, 128};
+  return format.mode == QuantMode::affine &&
+         std::ranges::find(kBits, format.bits) != std::end(kBits) &&
+         std::ranges::find(kGroups, format.group) != std::end(kGroups);
+}
+
+std::shared_ptr<const CpuLinear> make_cpu_linear(const WeightGroup& group) {
+  auto linear = std::make_shared<CpuLinear>();
+  for (const LinearWeight& source : group.parts) {
+    CpuLinear::Part part = make_part(source);
+    part.first = linear->rows;
+    linear->rows += part.rows;
+    linear->cols = source.cols;
+    linear->parts.push_back(std::move(part));
+  }
+  return linear;
+}
+
+const MatmulKernels& matmul_kernels(Isa isa) {
+#if defined(__x86_64__)
+  switch (isa) {
+    case Isa::generic:
+      break;
+    case Isa::avx2:
+      return avx2_matmul_kernels();
+    case Isa::avx512:
+      return avx512_matmul_kernels();
+  }
+#endif
+  (void)isa;
+  return generic_matmul_kernels();
+}
+
+bool MatmulJob::same_kernel(int a, int b) const {
+  const RowFormat& left = format(a);
+  const RowFormat& right = format(b);
+  return left.bits == right.bits && left.group == right.group &&
+         left.type == right.type;
+}
+
+bool MatmulJob::plain() const {
+  return !epilogue.activation && !epilogue.gate &&
+         epilogue.residual == nullptr &&
+         std::ranges::all_of(weight.parts, [](const CpuLinear::Part& each) {
+           return each.bias.empty();
+         });
+}
+
+void MatmulJob::quantize(Order (*order_of)(int bits)) {
+  scratch.used = 0;
+  scratch.activations.assign(weight.parts.size(), 0);
+  for (size_t i = 0; i < weight.parts.size(); ++i) {
+    const RowFormat& wanted = scratch.formats[i];
+    if (mode != ActivationMode::int8 || wanted.bits == 0) {
+      continue;
+    }
+    Order order = order_of(wanted.bits);
+    size_t at = 0;
+    while (at < scratch.used && (scratch.quantized[at].group != wanted.group ||
+                                 scratch.quantized[at].order != order)) {
+      ++at;
+    }
+    scratch.activations[i] = static_cast<int>(at);
+    if (at < scratch.used) {
+      continue;
+    }
+    if (++scratch.used > scratch.quantized.size()) {
+      scratch.quantized.emplace_back();
+    }
+    Quantized& target = scratch.quantized[at];
+    target.group = wanted.group;
+    target.order = order;
+    // Not a multiple of 4096: the same column of several rows would fall
+    // into one set of the cache.
+    int64_t ld_q = padded_codes(weight.cols) + 64;
+    int64_t ld_scale = padded_scales(weight.cols / wanted.group);
+    std::byte* memory = target.memory.get(count * (ld_q + 2 * 4 * ld_scale));
+    auto* q = reinterpret_cast<int8_t*>(memory);
+    auto* scale = reinterpret_cast<float*>(memory + count * ld_q);
+    float* sum = scale + count * ld_scale;
+    target.rows = {q, scale, sum, ld_q, ld_scale};
+    auto convert = [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        kernels.quantize(
+            x + t * ldx,
+            weight.cols,
+            wanted.group,
+            order,
+            q + t * ld_q,
+            scale + t * ld_scale,
+            sum + t * ld_scale
+        );
+      }
+    };
+    // A row takes a fraction of a microsecond.
+    int64_t grain = std::max<int64_t>(1, 16384 / weight.cols);
+    pool.parallel_for(count, grain, convert);
+  }
+}
+
+void MatmulJob::store(
+    int64_t t, const Block& block, const float* a, const float* b
+) const {
+  const CpuLinear::Part& source = part(block.part);
+  int64_t column = source.first + block.first;
+  FinishJob finish{};
+  finish.a = a;
+  finish.b = b;
+  finish.n = block.rows;
+  finish.out = y + t * ldy + column;
+  finish.function =
+      function_of(epilogue.gate ? epilogue.gate : epilogue.activation);
+  if (!source.bias.empty()) {
+    finish.bias_a = source.bias.data() + block.first;
+  }
+  if (b != nullptr && !part(1).bias.empty()) {
+    finish.bias_b = part(1).bias.data() + block.first;
+  }
+  if (epilogue.residual != nullptr) {
+    finish.residual = epilogue.residual + t * epilogue.ld_residual + column;
+  }
+  kernels.finish(finish);
+}
+
+MatmulScratch::MatmulScratch() : impl_(std::make_unique<Impl>()) {}
+MatmulScratch::~MatmulScratch() = default;
+
+void linear(
+    const CpuLinear& weight,
+    const float* x,
+    int64_t ldx,
+    int64_t count,
+    Family family,
+    ActivationMode mode,
+    Isa isa,
+    const MatmulEpilogue& epilogue,
+    float* y,
+    int64_t ldy,
+    MatmulScratch& scratch,
+    ThreadPool& pool
+) {
+  MatmulScratch::Impl& memory = scratch.impl();
+  memory.formats.clear();
+  for (const CpuLinear::Part& part : weight.parts) {
+    memory.formats.push_back(row_format(part.format, weight.cols));
+  }
+  if (memory.threads.size() < static_cast<size_t>(pool.size())) {
+    memory.threads.resize(static_cast<size_t>(pool.size()));
+  }
+  for (int64_t begin = 0; begin < count; begin += kMaxRows) {
+    MatmulEpilogue shifted = epilogue;
+    if (shifted.residual != nullptr) {
+      shifted.residual += begin * shifted.ld_residual;
+    }
+    MatmulJob job{
+        weight,
+        x + begin * ldx,
+        ldx,
+        std::min(kMaxRows, count - begin),
+        mode,
+        matmul_kernels(isa),
+        shifted,
+        y + begin * ldy,
+        ldy,
+        memory,
+        pool,
+    };
+    family == Family::decode ? run_decode(job) : run_prefill(job);
+  }
+}
+
+void gather_rows(
+    const LinearWeight& table, std::span<const int32_t> ids, float* out
+) {
+  static const MatmulKernels& kernels = matmul_kernels(chosen_isa());
+  CpuLinear::Part part;
+  part.codes = table.codes.bytes().data();
+  if (table.scales && table.biases) {
+    part.scales = table.scales->bytes().data();
+    part.biases = table.biases->bytes().data();
+  }
+  RowFormat format = row_format(table.format, table.cols);
+  for (int32_t id : ids) {
+    RowSpan row = part_rows(part, format, id, 1);
+    kernels.dequantize(format, row, 0, table.cols, out);
+    out += table.cols;
+  }
+}
+
+}  // namespace mlxcel::backend::cpu

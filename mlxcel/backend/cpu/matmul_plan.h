@@ -1,0 +1,132 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "mlxcel/backend/cpu/matmul.h"
+#include "mlxcel/backend/cpu/matmul_kernels.h"
+
+/// What the two families of `linear` share: views, scratch, epilogues.
+namespace mlxcel::backend::cpu {
+
+RowFormat row_format(const WeightFormat& format, int64_t cols);
+RowSpan part_rows(
+    const CpuLinear::Part& part,
+    const RowFormat& format,
+    int64_t first,
+    int64_t rows
+);
+
+/// Memory on a cache line that only grows.
+class Buffer {
+ public:
+  std::byte* get(int64_t bytes) {
+    if (bytes > size_) {
+      data_.reset(static_cast<std::byte*>(
+          ::operator new(static_cast<size_t>(bytes), kAlign)
+      ));
+      size_ = bytes;
+    }
+    return data_.get();
+  }
+  std::byte* data() const {
+    return data_.get();
+  }
+
+ private:
+  static constexpr std::align_val_t kAlign{64};
+  struct Free {
+    void operator()(std::byte* data) const {
+      ::operator delete(data, kAlign);
+    }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  int64_t size_ = 0;
+};
+
+/// Rows [first, first + rows) of a part.
+struct Block {
+  int part = -1;
+  int64_t first = 0;
+  int64_t rows = 0;
+};
+
+struct alignas(64) Queue {
+  std::atomic<int64_t> next = 0;
+  int64_t end = 0;
+};
+
+/// Activations as int8 for parts of one group size and order.
+struct Quantized {
+  int group = 0;
+  Order order = Order::natural;
+  Buffer memory;
+  Int8Rows rows{};
+};
+
+struct MatmulScratch::Impl {
+  std::vector<RowFormat> formats;  // of the parts
+  std::vector<int> activations;    // of the parts: index into `quantized`
+  std::vector<Quantized> quantized;
+  size_t used = 0;
+  Buffer padded;  // float32 activations, rows apart from each other in cache
+  std::vector<Block> blocks;
+  std::vector<Buffer> threads;
+  std::unique_ptr<Queue[]> queues;
+  int queue_count = 0;
+
+  Queue* queues_for(int count) {
+    if (count > queue_count) {
+      queues = std::make_unique<Queue[]>(static_cast<size_t>(count));
+      queue_count = count;
+    }
+    return queues.get();
+  }
+};
+
+/// One call of `linear`.
+struct MatmulJob {
+  const CpuLinear& weight;
+  const float* x;
+  int64_t ldx;
+  int64_t count;
+  ActivationMode mode;
+  const MatmulKernels& kernels;
+  const MatmulEpilogue& epilogue;
+  float* y;
+  int64_t ldy;
+  MatmulScratch::Impl& scratch;
+  ThreadPool& pool;
+
+  const CpuLinear::Part& part(int index) const {
+    return weight.parts[static_cast<size_t>(index)];
+  }
+  const RowFormat& format(int index) const {
+    return scratch.formats[static_cast<size_t>(index)];
+  }
+  const Int8Rows& int8_rows(int index) const {
+    int at = scratch.activations[static_cast<size_t>(index)];
+    return scratch.quantized[static_cast<size_t>(at)].rows;
+  }
+  /// Whether the part is multiplied with int8 activations.
+  bool is_int8(int index) const {
+    return mode == ActivationMode::int8 && format(index).bits > 0;
+  }
+  bool same_kernel(int a, int b) const;
+  /// Quantises the activations in each order that the parts want. `order_of`
+  /// maps a part's bit width to the order.
+  void quantize(Order (*order_of)(int bits));
+  /// Stores rows [first, first + n) of a part for row t of x: `a` as it came
+  /// from the kernel, `b` the same rows of the second part of a gate or null.
+  void store(int64_t t, const Block& block, const float* a, const float* b)
+      const;
+  /// True if what a kernel writes is the result already.
+  bool plain() const;
+};
+
+void run_decode(MatmulJob& job);
+void run_prefill(MatmulJob& job);
+
+}  // namespace mlxcel::backend::cpu

@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <cstring>
+
+#include "mlxcel/backend/cpu/matmul_plan.h"
+#include "mlxcel/core/numbers.h"
+
+/// Many rows of activations: two panels of weight rows are unpacked once and
+/// multiplied with all of them.
+namespace mlxcel::backend::cpu {
+
+namespace {
+
+constexpr int64_t kTileCols = 2 * kPanelRows;
+
+// Two panels; for a gate the same rows of both parts.
+struct Unit {
+  Block blocks[2];
+};
+
+// The blocks of scratch are the panels; for a gate those of both parts
+// alternate.
+void cut_panels(MatmulJob& job) {
+  std::vector<Block>& blocks = job.scratch.blocks;
+  blocks.clear();
+  if (job.epilogue.gate) {
+    for (int64_t i = 0; i < job.part(0).rows; i += kPanelRows) {
+      int64_t rows = std::min(kPanelRows, job.part(0).rows - i);
+      blocks.push_back({0, i, rows});
+      blocks.push_back({1, i, rows});
+    }
+    return;
+  }
+  for (size_t p = 0; p < job.weight.parts.size(); ++p) {
+    int64_t rows = job.weight.parts[p].rows;
+    for (int64_t i = 0; i < rows; i += kPanelRows) {
+      blocks.push_back({static_cast<int>(p), i, std::min(kPanelRows, rows - i)}
+      );
+    }
+  }
+}
+
+class Prefill {
+ public:
+  explicit Prefill(const MatmulJob& job) : job_(job) {
+    int64_t cols = std::min(kPanelCols, job.weight.cols);
+    code_bytes_ = round_up(cols, 64) * kPanelRows * 4;
+    scale_bytes_ = cols / 32 * kPanelRows * 4;
+    panel_bytes_ = code_bytes_ + 2 * round_up(scale_bytes_, 64);
+  }
+
+  int64_t memory(int64_t rows) const {
+    return 2 * panel_bytes_ + rows * kTileCols * 4 +
+           kernel_scratch(job_.weight.cols);
+  }
+
+  // Rows [begin, end) of x times the blocks of a unit.
+  void run(const Unit& unit, int64_t begin, int64_t end, std::byte* memory)
+      const {
+    auto* tile = reinterpret_cast<float*>(memory + 2 * panel_bytes_);
+    std::byte* scratch =
+        memory + 2 * panel_bytes_ + (end - begin) * kTileCols * 4;
+    Panel panels[2] = {panel_at(memory), panel_at(memory + panel_bytes_)};
+    int64_t cols = job_.weight.cols;
+    for (int64_t from = 0; from < cols; from += kPanelCols) {
+      int64_t width = std::min(kPanelCols, cols - from);
+      int count = 0;
+      for (; count < 2 && unit.blocks[count].rows > 0; ++count) {
+        pack(unit.blocks[count], from, width, panels[count], scratch);
+      }
+      if (count == 2 &&
+          !job_.same_kernel(unit.blocks[0].part, unit.blocks[1].part)) {
+        multiply(unit.blocks[0], panels, 1, from, width, begin, end, tile);
+        multiply(
+            unit.blocks[1],
+            panels + 1,
+            1,
+            from,
+            width,
+            begin,
+            end,
+            tile + kPanelRows
+        );
+      } else {
+        multiply(unit.blocks[0], panels, count, from, width, begin, end, tile);
+      }
+    }
+    store(unit, begin, end, tile);
+  }
+
+ private:
+  Panel panel_at(std::byte* memory) const {
+    auto* scales = reinterpret_cast<float*>(memory + code_bytes_);
+    return {memory, scales, scales + round_up(scale_bytes_, 64) / 4};
+  }
+
+  void pack(
+      const Block& block,
+      int64_t from,
+      int64_t width,
+      const Panel& panel,
+      std::byte* scratch
+  ) const {
+    const RowFormat& format = job_.format(block.part);
+    RowSpan span =
+        part_rows(job_.part(block.part), format, block.first, block.rows);
+    auto function = job_.is_int8(block.part) ? job_.kernels.pack_int8
+                                             : job_.kernels.pack_float;
+    function(format, span, from, width, panel, scratch);
+  }
+
+  void multiply(
+      const Block& block,
+      const Panel* panels,
+      int count,
+      int64_t from,
+      int64_t width,
+      int64_t begin,
+      int64_t end,
+      float* tile
+  ) const {
+    const RowFormat& format = job_.format(block.part);
+    if (job_.is_int8(block.part)) {
+      Int8Rows x = job_.int8_rows(block.part);
+      x.q += begin * x.ld_q + from;
+      x.scale += begin * x.ld_scale + from / format.group;
+      x.sum += begin * x.ld_scale + from / format.group;
+      job_.kernels.multiply_int8(
+          format,
+          panels,
+          count,
+          width,
+          x,
+          end - begin,
+          from == 0,
+          tile,
+          kTileCols
+      );
+    } else {
+      job_.kernels.multiply_float(
+          panels,
+          count,
+          width,
+          job_.x + begin * job_.ldx + from,
+          job_.ldx,
+          end - begin,
+          from == 0,
+          tile,
+          kTileCols
+      );
+    }
+  }
+
+  void store(const Unit& unit, int64_t begin, int64_t end, const float* tile)
+      const {
+    for (int64_t t = begin; t < end; ++t, tile += kTileCols) {
+      if (job_.epilogue.gate) {
+        job_.store(t, unit.blocks[0], tile, tile + kPanelRows);
+        continue;
+      }
+      job_.store(t, unit.blocks[0], tile, nullptr);
+      if (unit.blocks[1].rows > 0) {
+        job_.store(t, unit.blocks[1], tile + kPanelRows, nullptr);
+      }
+    }
+  }
+
+  const MatmulJob& job_;
+  int64_t code_bytes_;
+  int64_t scale_bytes_;
+  int64_t panel_bytes_;
+};
+
+// Copies x so that the same column of several rows does not fall into one set
+// of the cache.
+void pad_rows(MatmulJob& job) {
+  int64_t cols = job.weight.cols;
+  int64_t ld = round_up(cols, 16) + 16;
+  auto* to =
+      reinterpret_cast<float*>(job.scratch.padded.get(job.count * ld * 4));
+  const float* from = job.x;
+  int64_t ldx = job.ldx;
+  job.pool.parallel_for(job.count, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      std::memcpy(to + t * ld, from + t * ldx, static_cast<size_t>(cols) * 4);
+    }
+  });
+  job.x = to;
+  job.ldx = ld;
+}
+
+}  // namespace
+
+void run_prefill(MatmulJob& job) {
+  job.quantize([](int) { return Order::natural; });
+  bool any_float = false;
+  for (int i = 0; i < static_cast<int>(job.weight.parts.size()); ++i) {
+    any_float = any_float || !job.is_int8(i);
+  }
+  if (any_float) {
+    pad_rows(job);
+  }
+  cut_panels(job);
+  const std::vector<Block>& blocks = job.scratch.blocks;
+  Prefill prefill(job);
+  int64_t units = ceil_div(std::ssize(blocks), 2);
+  // Units are cut along the rows of x where there are too few for all threads.
+  int64_t cuts = std::clamp<int64_t>(
+      3 * job.pool.size() / std::max<int64_t>(1, units),
+      1,
+      ceil_div(job.count, 64)
+  );
+  int64_t rows = round_up(ceil_div(job.count, cuts), 12);
+  cuts = ceil_div(job.count, rows);
+  for (Buffer& buffer : job.scratch.threads) {
+    buffer.get(prefill.memory(std::min(rows, job.count)));
+  }
+  std::atomic<int64_t> next = 0;
+  auto work = [&](int thread, int) {
+    std::byte* memory = job.scratch.threads[static_cast<size_t>(thread)].data();
+    while (true) {
+      int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= units * cuts) {
+        return;
+      }
+      auto at = static_cast<size_t>(i / cuts * 2);
+      Unit unit{
+          {blocks[at], at + 1 < blocks.size() ? blocks[at + 1] : Block{}}};
+      int64_t begin = i % cuts * rows;
+      prefill.run(unit, begin, std::min(begin + rows, job.count), memory);
+    }
+  };
+  job.pool.run(work);
+}
+
+}  // namespace mlxcel::backend::cpu
