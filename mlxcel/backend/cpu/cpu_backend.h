@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mlxcel/backend/backend.h"
+#include "mlxcel/backend/cpu/arena.h"
+#include "mlxcel/backend/cpu/attention.h"
+#include "mlxcel/backend/cpu/isa.h"
+#include "mlxcel/backend/cpu/kernels.h"
+#include "mlxcel/backend/cpu/matmul.h"
+#include "mlxcel/backend/cpu/step_plan.h"
+#include "mlxcel/core/thread_pool.h"
+
+namespace mlxcel::backend::cpu {
+
+struct CpuOptions {
+  bool exact = false;
+  Isa isa = Isa::generic;
+  ActivationMode activations = ActivationMode::int8;
+  /// Keys and values in IEEE half precision, saturating, instead of float32.
+  bool half_state = true;
+};
+
+/// The strongest instruction set; exact: float32 throughout, otherwise what
+/// MLXCEL_CPU_ACT (int8, f32) says. Throws Error(usage) for another value.
+CpuOptions default_options(const Numerics& numerics);
+
+/// Runs every operation at once on float32 rows, weights in place in the
+/// mapped file. A step's rows go through the kernels of their role.
+class CpuBackend : public Backend {
+ public:
+  CpuBackend(const CpuOptions& options, ThreadPool& pool);
+  ~CpuBackend() override;
+
+  std::string name() const override {
+    return "cpu";
+  }
+  std::string describe() const override;
+  Numerics numerics() const override {
+    return {options_.exact};
+  }
+  bool supports(Operation operation, const WeightFormat& format) const override;
+
+  std::shared_ptr<const PreparedLinear> prepare_linear(const WeightGroup& group
+  ) override;
+  std::shared_ptr<const EmbeddingSource> prepare_embedding(
+      const LinearWeight& table
+  ) override;
+  std::shared_ptr<const PreparedVector> prepare_vector(
+      const Weight& weight, float offset
+  ) override;
+  std::shared_ptr<const PreparedAttention> prepare_attention(
+      const AttentionSpec& spec
+  ) override;
+  void materialize() override;
+
+  std::unique_ptr<StatePool> make_pool(
+      const StateLayout& layout, int64_t blocks
+  ) override;
+
+  void begin(const Batch& batch, StatePool& pool) override;
+  void end() override;
+
+  Tensor embed(const EmbeddingSource& table, float scale) override;
+  Tensor linear(
+      const PreparedLinear& weight, const Tensor& x, const Epilogue& epilogue
+  ) override;
+  Tensor norm(
+      NormKind kind,
+      const Tensor& x,
+      const PreparedVector* weight,
+      const PreparedVector* bias,
+      float epsilon
+  ) override;
+  Tensor attend(const PreparedAttention& layer, const Tensor& qkv) override;
+  Tensor add(const Tensor& a, const Tensor& b) override;
+  Tensor multiply(const Tensor& x, float factor) override;
+  Tensor reduce(const Tensor& x) override {
+    return x;
+  }
+  Tensor select_logit_rows(const Tensor& hidden) override;
+  Tensor logits(
+      const PreparedLinear& head, const Tensor& x, float scale, float softcap
+  ) override;
+
+  void export_rows(const Tensor& x, std::span<float> out) override;
+  Tensor import_rows(std::span<const float> values, int64_t rows, int64_t cols)
+      override;
+  void argmax(const Tensor& x, std::span<int32_t> out) override;
+
+ private:
+  void keep(const LinearWeight& weight);
+  void keep(const Weight& weight);
+  void check_weights();
+  void need_step(const char* operation) const;
+  Tensor make_like(const Tensor& x, int64_t cols);
+  template <typename F>
+  void for_rows(int64_t rows, int64_t cols, F&& f);
+
+  CpuOptions options_;
+  ThreadPool& pool_;
+  const Kernels& kernels_;
+  Arena arena_;
+  StepPlan plan_;
+  AttentionRunner attention_;
+  MatmulScratch scratch_;
+  std::vector<std::shared_ptr<RopeTable>> ropes_;
+  // What was prepared, each source once; bytes not yet read ahead.
+  std::vector<std::shared_ptr<const WeightSource>> sources_;
+  std::vector<std::span<const std::byte>> unread_;
+  std::string broken_;  // why the weights can't be used any more
+};
+
+}  // namespace mlxcel::backend::cpu
