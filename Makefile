@@ -32,9 +32,7 @@ build: setup ## builds build/release/mlxcel (PRESET=debug for another)
 
 model: build ## fetches and converts SmolLM2-135M-Instruct
 	@scripts/fetch_smollm2.sh
-	@test -f $(smollm2)/config.json || { rm -rf $(smollm2) $(smollm2).new && \
-	  $(mlxcel) convert $(smollm2_gguf) $(smollm2).new && \
-	  mv $(smollm2).new $(smollm2); }
+	@test -d $(smollm2) || $(mlxcel) convert $(smollm2_gguf) $(smollm2)
 
 demo: model ## asks a small model a question
 	$(mlxcel) run $(smollm2) -p "$(question)"

@@ -89,11 +89,11 @@ class Mlxcel:
         sample = {
             "prefill_tok_s": median(found["prefill_tok_s"]),
             "decode_tok_s": decode,
-            "read_bandwidth_gb_s": found["read_bandwidth_gb_s"],
+            "read_bandwidth_gb_s": median(found["read_bandwidth_gb_s"]),
         }
         sample["bandwidth_share"] = (
             decode * weight_bytes(self.model)
-            / (found["read_bandwidth_gb_s"] * 1e9))
+            / (sample["read_bandwidth_gb_s"] * 1e9))
         return sample | done.resources
 
 
@@ -102,14 +102,19 @@ class LlamaCpp:
         self.name, self.program, self.model = name, program, model
 
     def run(self, prompt, generate, threads):
-        done = Finished([
-            self.program, "-m", self.model, "-p", prompt, "-n", generate,
-            "-r", REPETITIONS, "-t", threads, "-o", "json"])
-        sample = {}
-        for test in json.loads(done.output):
-            name = "prefill_tok_s" if test["n_prompt"] else "decode_tok_s"
-            sample[name] = median(test["samples_ts"])
-        return sample | done.resources
+        # Decode is measured behind the prompt, as mlxcel bench does it.
+        prefill = self.measure(threads, "-p", prompt, "-n", 0)
+        decode = self.measure(threads, "-p", 0, "-n", generate, "-d", prompt)
+        return {
+            "prefill_tok_s": prefill.pop("tok_s"),
+            "decode_tok_s": decode.pop("tok_s"),
+        } | {key: max(prefill[key], decode[key]) for key in prefill}
+
+    def measure(self, threads, *budget):
+        done = Finished([self.program, "-m", self.model, *budget,
+                         "-r", REPETITIONS, "-t", threads, "-o", "json"])
+        (test,) = json.loads(done.output)
+        return {"tok_s": median(test["samples_ts"])} | done.resources
 
 
 class MlxLm:

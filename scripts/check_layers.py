@@ -29,6 +29,8 @@ for _name in ("loading", "engine", "server", "apps"):
 MAX_BYTES = 1 << 20
 SOURCES = {".h", ".cpp", ".cu", ".cuh", ".in"}
 HEADERS = {".h", ".cuh"}
+# In the folders of mlxcel/models/, the files that families share.
+SHARED_BY_FAMILIES = {"decoder_family", "fields"}
 README_ROOTS = ("apps", "bench", "docs", "scripts", "tests")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -76,11 +78,11 @@ def layer_of(parts):
 
 def family_of(parts):
     """("text", "qwen3") for mlxcel/models/text/qwen3.h; None for what the
-    families share: files in models/ itself and names starting common."""
+    families share."""
     if len(parts) < 4 or parts[:2] != ("mlxcel", "models"):
         return None
     stem = parts[3].split(".")[0]
-    return None if stem.startswith("common") else (parts[2], stem)
+    return None if stem in SHARED_BY_FAMILIES else (parts[2], stem)
 
 
 def include_fault(source, target):

@@ -44,7 +44,7 @@ def test_mlxcel_sample(tmp_path):
 import json, sys
 assert sys.argv[1:4] == ["bench", "-m", sys.argv[3]] and "--json" in sys.argv
 print(json.dumps({"prefill_tok_s": [100, 300], "decode_tok_s": [40, 60],
-                  "read_bandwidth_gb_s": 10}))
+                  "read_bandwidth_gb_s": [5, 10, 20]}))
 """)
     model = checkpoint(tmp_path / "model", [("model.embed_tokens.weight", 1000)])
     sample = contenders.Mlxcel("ours", path, model).run(512, 64, 2)
@@ -56,9 +56,11 @@ print(json.dumps({"prefill_tok_s": [100, 300], "decode_tok_s": [40, 60],
 
 def test_llama_cpp_sample(tmp_path):
     path = program(tmp_path / "llama-bench", """
-import json
-print(json.dumps([{"n_prompt": 512, "n_gen": 0, "samples_ts": [10, 30]},
-                  {"n_prompt": 0, "n_gen": 64, "samples_ts": [5, 7, 6]}]))
+import json, sys
+values = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+prefill = values["-p"] == "512" and values["-n"] == "0"
+assert prefill or (values["-n"], values["-d"]) == ("64", "512")
+print(json.dumps([{"samples_ts": [10, 30] if prefill else [5, 7, 6]}]))
 """)
     sample = contenders.LlamaCpp("theirs", path, "x.gguf").run(512, 64, 2)
     assert (sample["prefill_tok_s"], sample["decode_tok_s"]) == (20, 6)
