@@ -1,0 +1,66 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mlxcel/weights/convert/gguf.h"
+
+namespace mlxcel::convert {
+
+/// Kinds of token, with the numbers of tokenizer.ggml.token_type.
+enum class TokenType : int32_t {
+  normal = 1,
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6,
+};
+
+/// What a GGUF file says about its tokenizer. Views point into the file.
+struct GgufTokenizer {
+  bool byte_level;  // gpt2: byte-level BPE; else llama: SentencePiece's BPE
+  std::string pre;  // tokenizer.ggml.pre, byte-level only
+  std::vector<std::string> tokens;
+  std::vector<TokenType> types;
+  std::vector<float> scores;                 // SentencePiece only
+  std::span<const std::string_view> merges;  // byte-level only
+  std::optional<int64_t> bos;
+  std::optional<int64_t> eos;
+  std::optional<int64_t> unk;
+  std::optional<int64_t> pad;
+  std::vector<int64_t> stops;  // ids that end a generation, eos first
+  bool add_bos;
+  bool add_eos;
+  bool space_prefix;  // SentencePiece only
+  std::string chat_template;
+};
+
+/// Reads and checks the tokenizer.ggml.* metadata. Defaults are llama.cpp's
+/// (src/llama-vocab.cpp). Throws Error naming the file and the key.
+GgufTokenizer read_tokenizer(const GgufFile& gguf, int64_t vocab_size);
+
+/// tokenizer.json as the tokenizers library reads it.
+std::string tokenizer_json(
+    const GgufFile& gguf, const GgufTokenizer& tokenizer
+);
+nlohmann::ordered_json tokenizer_config(
+    const GgufTokenizer& tokenizer, int64_t context
+);
+nlohmann::ordered_json generation_config(const GgufTokenizer& tokenizer);
+
+/// How text is cut before byte-level BPE, for one tokenizer.ggml.pre.
+struct PreTokenizer {
+  std::string json;        // the pre_tokenizer of tokenizer.json
+  std::string normalizer;  // its normalizer, "null" for none
+  bool ignore_merges;
+  bool add_bos;  // unless the file says otherwise
+};
+/// Empty if `name` isn't known.
+std::optional<PreTokenizer> pre_tokenizer(std::string_view name);
+
+}  // namespace mlxcel::convert
