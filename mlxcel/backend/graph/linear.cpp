@@ -232,13 +232,7 @@ Tensor GraphBackend::linear(
   try {
     std::vector<mx::array> outputs;
     for (const GraphLinear::Part& part : linear.parts) {
-      outputs.push_back(
-          x.rows() > 0
-              ? product(part, array_of(x), wide_products(), stream_)
-              : mx::zeros(
-                    {0, part.planes.codes.shape(0)}, activation(), stream_
-                )
-      );
+      outputs.push_back(product(part, array_of(x), wide_products(), stream_));
     }
     if (epilogue.gate) {
       return wrap(gated(*epilogue.gate, outputs, stream_));

@@ -277,6 +277,19 @@ TEST(GraphAttend, GoesOnFromATruncatedSequence) {
   );
 }
 
+TEST(GraphAttend, GrowsWithASequence) {
+  AttentionSpec spec = spec_of(1, 1, 8, 8);
+  std::vector<float> qkv = Random(18).uniform(600 * width_of(spec));
+  auto graph = make_built("graph", true);
+  EXPECT_LE(
+      relative_rms(
+          in_pieces(*graph, spec, qkv, {250, 5, 1, 1, 243, 100}, counting(600)),
+          reference_attention(spec, {}, {}, qkv, counting(600))
+      ),
+      kExact
+  );
+}
+
 TEST(GraphAttend, KeepsLayersApart) {
   AttentionSpec spec = spec_of(1, 1, 8, 8);
   int64_t width = width_of(spec);

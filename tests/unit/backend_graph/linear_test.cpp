@@ -196,7 +196,7 @@ TEST(GraphLinear, AddsResidual) {
 
 class ChangingSource final : public WeightSource {
  public:
-  explicit ChangingSource(size_t offset) : memory_(64 + 2), offset_(offset) {}
+  explicit ChangingSource(size_t offset) : memory_(64 + 3), offset_(offset) {}
   std::span<const std::byte> bytes() const override {
     return std::as_bytes(std::span(memory_)).subspan(8 + offset_, 256);
   }

@@ -151,6 +151,33 @@ TEST(GraphStep, RefusesBatchesThatDoNotAddUp) {
   EXPECT_NE(with([](Batch& b) { b.logit_rows = {-1}; }), "");
 }
 
+TEST(GraphStep, RefusesToGoOnBeyondWhatIsHeld) {
+  auto graph = make_built("graph", true);
+  auto pool = graph->make_pool({}, 4);
+  auto append = [&](int64_t position) {
+    Batch batch;
+    batch.tokens = {1, 2};
+    batch.positions = {0, 1};
+    batch.segments.push_back(
+        {.sequence = 1, .count = 2, .position = position, .blocks = {}}
+    );
+    return message_of([&] {
+      graph->begin(batch, *pool);
+      graph->end();
+    });
+  };
+  EXPECT_EQ(append(0), "");
+  EXPECT_EQ(append(2), "");
+  EXPECT_NE(append(5), "");
+  pool->truncate(1, 3);
+  EXPECT_NE(append(4), "");
+  EXPECT_EQ(append(3), "");
+  pool->truncate(1, 9);
+  EXPECT_NE(append(6), "");
+  pool->truncate(1, 0);
+  EXPECT_NE(append(1), "");
+}
+
 TEST(GraphStep, RefusesOperationsOutsideAStep) {
   auto graph = make_built("graph", true);
   RandomMatrix matrix = random_matrix("embed", 4, 64, affine(4, 64), 8);
