@@ -97,7 +97,7 @@ Decoder::Decoder(
   BoundNorm norm = binder.norm(names.final_norm, spec_.final_norm, width);
   final_norm_ = norm.weight;
   final_norm_bias_ = norm.bias;
-  head_ = spec_.head.always_tied ? backend_->prepare_linear({{table}})
+  head_ = spec_.head.tied ? backend_->prepare_linear({{table}})
                                  : binder.linear(names.head, vocabulary, width);
 }
 

@@ -55,8 +55,8 @@ struct EmbeddingSpec {
 };
 
 struct HeadSpec {
-  /// The head is the embedding table whatever the config says.
-  bool always_tied = false;
+  /// The head is the embedding table, even if a head is stored beside it.
+  bool tied = false;
   float logit_scale = 1.0F;
   float softcap = 0.0F;  // 0: none
 };

@@ -97,7 +97,7 @@ TensorTable decoder_tensors(const DecoderSpec& spec, const TensorNames& names) {
     ++build.layer;
   }
   build.norm(names.final_norm, spec.final_norm, build.width);
-  if (!spec.head.always_tied) {
+  if (!spec.head.tied) {
     build.matrix(
         names.head, spec.embedding.vocabulary, spec.embedding.width, Split::rows
     );

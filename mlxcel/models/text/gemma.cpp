@@ -49,7 +49,7 @@ nn::DecoderSpec gemma(const Json& config) {
   spec.embedding.scale = std::sqrt(static_cast<float>(dims.hidden));
   spec.layers.assign(static_cast<size_t>(dims.layers), {attention, mlp, norm});
   spec.final_norm = norm;
-  spec.head.always_tied = true;
+  spec.head.tied = true;
   return spec;
 }
 

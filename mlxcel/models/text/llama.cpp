@@ -53,6 +53,7 @@ nn::DecoderSpec llama(const Json& config) {
     spec.layers.push_back({attention, mlp, norm});
   }
   spec.final_norm = norm;
+  spec.head.tied = config.bool_or("tie_word_embeddings", false);
   return spec;
 }
 

@@ -34,6 +34,7 @@ nn::DecoderSpec qwen2(const Json& config) {
     spec.layers.push_back({attention, mlp, norm});
   }
   spec.final_norm = norm;
+  spec.head.tied = config.bool_or("tie_word_embeddings", false);
   return spec;
 }
 
