@@ -245,21 +245,20 @@ ConvertReport convert_gguf(
   return report;
 }
 
-std::vector<std::string> describe(const ConvertReport& report) {
-  std::vector<std::string> lines;
-  lines.push_back(fmt::format(
+std::string ConvertReport::describe() const {
+  std::string text = fmt::format(
       "{} ({}): {} tensors, {:.1f} M parameters, {} -> {} in {:.1f} s",
-      report.architecture,
-      report.model_type,
-      report.tensors,
-      static_cast<double>(report.parameters) / 1e6,
-      megabytes(report.source_bytes),
-      megabytes(report.written_bytes),
-      report.seconds
-  ));
-  for (const TypeReport& type : report.types) {
-    lines.push_back(fmt::format(
-        "  {:<5} x {:<4} -> {}: {} -> {}, {}",
+      architecture,
+      model_type,
+      tensors,
+      static_cast<double>(parameters) / 1e6,
+      megabytes(source_bytes),
+      megabytes(written_bytes),
+      seconds
+  );
+  for (const TypeReport& type : types) {
+    text += fmt::format(
+        "\n  {:<5} x {:<4} -> {}: {} -> {}, {}",
         type.source,
         type.tensors,
         type.target,
@@ -268,12 +267,12 @@ std::vector<std::string> describe(const ConvertReport& report) {
         type.relative_rms == 0
             ? std::string("without loss")
             : fmt::format("relative RMS error {:.1e}", type.relative_rms)
-    ));
+    );
   }
-  for (const std::string& note : report.notes) {
-    lines.push_back("  note: " + note);
+  for (const std::string& note : notes) {
+    text += "\n  note: " + note;
   }
-  return lines;
+  return text;
 }
 
 }  // namespace mlxcel::convert

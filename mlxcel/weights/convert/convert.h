@@ -41,6 +41,9 @@ struct ConvertReport {
   std::vector<std::string> files;  // written, in the output directory
   std::vector<std::string> notes;  // what was not carried over
   double seconds = 0;
+
+  /// The report as lines of text for people.
+  std::string describe() const;
 };
 
 /// Converts a GGUF file to a directory that loads like a published MLX
@@ -58,8 +61,5 @@ ConvertReport convert_gguf(
     const std::string& out_dir,
     const ConvertOptions& options = {}
 );
-
-/// The report as lines of text for people.
-std::vector<std::string> describe(const ConvertReport& report);
 
 }  // namespace mlxcel::convert
