@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -216,19 +216,27 @@ class HeaderParser {
         ++at_;
         escape(out);
         start = at_;
-        continue;
+      } else if (c >= 0x20 && c < 0x80) {
+        ++at_;
+      } else {
+        at_ += checked_length();
       }
-      size_t length = c < 0x20 ? 0 : utf8_length(text_, at_);
-      if (length == 0) {
-        reject(fmt::format(
-            "header byte {}: {} in a string",
-            at_,
-            c < 0x20 ? "a control character" : "invalid UTF-8"
-        ));
-      }
-      at_ += length;
     }
     reject("the header ends inside a string");
+  }
+
+  // Bytes of the character at hand, which is no plain ASCII.
+  size_t checked_length() const {
+    bool control = static_cast<unsigned char>(text_[at_]) < 0x20;
+    size_t length = control ? 0 : utf8_length(text_, at_);
+    if (length == 0) {
+      reject(fmt::format(
+          "header byte {}: {} in a string",
+          at_,
+          control ? "a control character" : "invalid UTF-8"
+      ));
+    }
+    return length;
   }
 
   uint64_t integer(std::string_view what) {
@@ -421,23 +429,30 @@ void check_extent(
   }
 }
 
+// Equal names have equal hashes, and sorting numbers is much faster than
+// sorting names that share long beginnings.
 void check_names(
     const std::string& path, const std::vector<TensorEntry>& entries
 ) {
-  std::vector<const TensorEntry*> sorted;
+  struct Hashed {
+    size_t hash;
+    const TensorEntry* entry;
+  };
+  std::vector<Hashed> sorted;
   sorted.reserve(entries.size());
   for (const TensorEntry& entry : entries) {
-    sorted.push_back(&entry);
+    sorted.push_back({std::hash<std::string>()(entry.name), &entry});
   }
-  std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) {
-    return a->name < b->name;
-  });
-  auto twin =
-      std::adjacent_find(sorted.begin(), sorted.end(), [](auto* a, auto* b) {
-        return a->name == b->name;
-      });
+  auto less = [](const Hashed& a, const Hashed& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.entry->name < b.entry->name;
+  };
+  std::sort(sorted.begin(), sorted.end(), less);
+  auto same = [](const Hashed& a, const Hashed& b) {
+    return a.hash == b.hash && a.entry->name == b.entry->name;
+  };
+  auto twin = std::adjacent_find(sorted.begin(), sorted.end(), same);
   if (twin != sorted.end()) {
-    reject_tensor(path, **twin, "appears twice");
+    reject_tensor(path, *twin->entry, "appears twice");
   }
 }
 

@@ -61,24 +61,19 @@ std::string list_names(const std::vector<std::string>& names) {
 }
 
 // simdjson keeps the first of two equal keys, so both are looked for.
-simdjson::dom::element only_member(
-    const Index& index,
-    simdjson::dom::object object,
-    std::string_view key,
-    bool& found
+std::optional<simdjson::dom::element> find_member(
+    const Index& index, simdjson::dom::object object, std::string_view key
 ) {
-  simdjson::dom::element value;
-  found = false;
+  std::optional<simdjson::dom::element> found;
   for (auto field : object) {
     if (field.key == key) {
       if (found) {
         reject(index.path, fmt::format("duplicate key {}", quote(key)));
       }
-      found = true;
-      value = field.value;
+      found = field.value;
     }
   }
-  return value;
+  return found;
 }
 
 void read_weight_map(Index& index, simdjson::dom::object map) {
@@ -125,6 +120,18 @@ void read_weight_map(Index& index, simdjson::dom::object map) {
   }
 }
 
+// 0 unless the optional metadata tells a number of bytes.
+uint64_t read_total_size(const Index& index, simdjson::dom::object root) {
+  auto metadata = find_member(index, root, "metadata");
+  simdjson::dom::object object;
+  if (!metadata || metadata->get(object)) {
+    return 0;
+  }
+  auto size = find_member(index, object, "total_size");
+  uint64_t bytes = 0;
+  return size && !size->get(bytes) ? bytes : 0;
+}
+
 // Null if the directory has no index.
 std::unique_ptr<Index> read_index(const std::string& directory) {
   auto index = std::make_unique<Index>();
@@ -146,20 +153,13 @@ std::unique_ptr<Index> read_index(const std::string& directory) {
         fmt::format("not a JSON object: {}", simdjson::error_message(error))
     );
   }
-  bool found = false;
+  auto member = find_member(*index, root, "weight_map");
   simdjson::dom::object map;
-  if (only_member(*index, root, "weight_map", found).get(map) || !found) {
+  if (!member || member->get(map)) {
     reject(index->path, "weight_map: missing or not an object");
   }
   read_weight_map(*index, map);
-  simdjson::dom::object metadata;
-  auto element = only_member(*index, root, "metadata", found);
-  if (found && !element.get(metadata)) {
-    element = only_member(*index, metadata, "total_size", found);
-    if (found && element.get(index->total_size)) {
-      index->total_size = 0;
-    }
-  }
+  index->total_size = read_total_size(*index, root);
   return index;
 }
 

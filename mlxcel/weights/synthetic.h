@@ -9,22 +9,26 @@
 
 namespace mlxcel {
 
-/// Deterministic weights from tensor names: element i of a tensor is a
-/// function of (name, seed, i) alone, so that any language can make the same
-/// checkpoint (tests/golden/README.md has the definition; tests/golden/
-/// synthetic.py is its twin). Values are uniform in [-scale, scale) and
-/// exactly representable in bfloat16.
-void fill_synthetic(
-    std::string_view name, uint64_t seed, float scale, std::span<float> out
-);
-
-/// The value range of a tensor: 1/sqrt(columns)-like for matrices, around 1
-/// for norm weights, small for biases.
+/// The values of a tensor: centre + scale * u, u uniform in [-1, 1).
 struct SyntheticRange {
   float centre;
   float scale;
 };
+/// By name and shape alone. Matrices: 0 and sqrt(3 / fan-in), which keeps the
+/// variance of activations. Vectors: around 1 for the weights of norms, small
+/// around 0 for names ending in ".bias".
 SyntheticRange synthetic_range(const TensorSpec& tensor);
+
+/// Deterministic weights from tensor names: element i is a function of (name,
+/// seed, i) and the range alone, so that any language can make the same
+/// checkpoint (tests/golden/README.md has the definition, tests/golden/
+/// synthetic.py is its twin). Every value is representable in bfloat16.
+void fill_synthetic(
+    std::string_view name,
+    uint64_t seed,
+    const SyntheticRange& range,
+    std::span<float> out
+);
 
 struct SyntheticOptions {
   int bits = 0;  // 0: dense
@@ -33,8 +37,11 @@ struct SyntheticOptions {
   uint64_t seed = 0;
 };
 
-/// Writes a random checkpoint (model.safetensors with an MLX-style header) of
-/// the table to `directory`; config.json is the caller's.
+/// Writes a random checkpoint of the table to `directory`, which must exist:
+/// model.safetensors, in shards above 5 GiB, header and planes as MLX writes
+/// them. With bits, the matrices whose columns are a multiple of the group are
+/// quantised, the rest stays dense; config.json is the caller's. Runs on the
+/// thread pool. Nothing is left behind after an Error.
 void write_synthetic(
     const TensorTable& table,
     const std::string& directory,
