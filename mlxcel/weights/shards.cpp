@@ -260,11 +260,16 @@ struct Promises {
 
 Promises check_promises(const std::string& directory, const Index& index) {
   Promises promises;
+  const std::vector<std::string> listed = os::list_directory(directory);
   for (const std::string& name : index.shards) {
     if (!is_plain_name(name)) {
       if (!promises.invalid) {
         promises.invalid = name;
       }
+      continue;
+    }
+    if (!std::binary_search(listed.begin(), listed.end(), name)) {
+      promises.missing.push_back(quote(name));
       continue;
     }
     std::string path = join_path(directory, name);
