@@ -5,7 +5,7 @@
                  [--ctest-only] [--label WORD]
 
 First ctest in BUILD_DIR, then, where .venv-oracle exists, pytest on
-tests/python. Tests find the program through MLXCEL_BUILD_DIR and real models
+tests/python and tests/oracle. Tests find the program through MLXCEL_BUILD_DIR and real models
 through MLXCEL_MODELS_DIR, which are set here. Slow tests (ctest label `slow`, pytest marker `slow`) run with
 --slow alone. Failures are printed in full. The last line reads
 `N passed, N failed, N skipped`, after `WORD: ` if a label is given; the exit
@@ -98,7 +98,7 @@ def run_pytest(options, folder):
     report = folder / "pytest.xml"
     command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                "-m", "slow" if options.slow else "not slow",
-               f"--junitxml={report}", "tests/python"]
+               f"--junitxml={report}", "tests/python", "tests/oracle"]
     if options.filter:
         command += ["-k", options.filter]
     # pytest ends with 5 where a selection matches nothing.
