@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "apps/interrupt.h"
+#include "mlxcel/chat/template_error.h"
+#include "mlxcel/core/error.h"
 #include "mlxcel/core/os.h"
 
 namespace mlxcel::apps {
@@ -16,31 +18,35 @@ ChatSession::ChatSession(
       use_template_(use_template),
       params_(sampling.params(checkpoint_)) {
   if (use_template) {
-    template_ = chat::ChatTemplate::load(checkpoint_.model.directory);
+    template_ = ChatTemplate::load(checkpoint_.model.directory);
   }
   engine_ = std::make_unique<Engine>(*checkpoint_.model.model, params_.context);
   sequence_ = engine_->open();
 }
 
-std::vector<int32_t> ChatSession::prompt(const chat::Conversation& conversation
+std::vector<int32_t> ChatSession::prompt(
+    const std::vector<ChatMessage>& conversation
 ) const {
   const Tokenizer& tokenizer = *checkpoint_.tokenizer;
   if (!use_template_) {
-    return encode_rendered_prompt(tokenizer, conversation.joined());
+    return encode_rendered_prompt(tokenizer, joined_prompt(conversation));
   }
   if (!template_) {
-    return encode_rendered_prompt(tokenizer, conversation.plain());
+    return encode_rendered_prompt(tokenizer, plain_prompt(conversation));
   }
-  chat::RenderInput input;
-  input.messages = conversation.to_json();
-  input.add_generation_prompt = true;
-  input.bos_token = tokenizer.bos_token();
-  input.eos_token = tokenizer.eos_token();
-  return encode_rendered_prompt(tokenizer, template_->render(input));
+  try {
+    RenderInput input(to_messages(conversation));
+    return encode_rendered_prompt(tokenizer, template_->render(input));
+  } catch (const TemplateError& error) {
+    fail(
+        error.code(),
+        error.message() + "; --no-chat-template does without the template"
+    );
+  }
 }
 
 GenerateResult ChatSession::reply(
-    const chat::Conversation& conversation,
+    const std::vector<ChatMessage>& conversation,
     const std::function<void(std::string_view)>& emit
 ) {
   InterruptScope scope;
@@ -53,6 +59,14 @@ GenerateResult ChatSession::reply(
       emit,
       &interrupted()
   );
+}
+
+std::vector<ChatMessage> opening(const std::string& system) {
+  std::vector<ChatMessage> conversation;
+  if (!system.empty()) {
+    conversation.push_back({"system", system});
+  }
+  return conversation;
 }
 
 std::string describe_load(const ChatSession& session) {

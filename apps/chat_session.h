@@ -24,12 +24,13 @@ class ChatSession {
   );
 
   /// Tokens of the conversation, ready for a reply.
-  std::vector<int32_t> prompt(const chat::Conversation& conversation) const;
+  std::vector<int32_t> prompt(const std::vector<ChatMessage>& conversation
+  ) const;
 
   /// One reply to the conversation; an interrupt ends it early. What the
   /// sequence shares with the last turn is not computed again.
   GenerateResult reply(
-      const chat::Conversation& conversation,
+      const std::vector<ChatMessage>& conversation,
       const std::function<void(std::string_view)>& emit
   );
 
@@ -45,12 +46,15 @@ class ChatSession {
 
  private:
   Checkpoint checkpoint_;
-  std::optional<chat::ChatTemplate> template_;
+  std::optional<ChatTemplate> template_;
   bool use_template_;
   GenerateParams params_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Sequence> sequence_;
 };
+
+/// A conversation that has only a system message, or none if it is empty.
+std::vector<ChatMessage> opening(const std::string& system);
 
 /// What came before the first token, on one line: model, device, load time.
 std::string describe_load(const ChatSession& session);

@@ -54,9 +54,8 @@ void answer(
     fmt::print(status, "at most {} tokens in all\n", session.params().context);
   }
   std::fflush(status);
-  chat::Conversation conversation;
-  conversation.add_system(options.prompt.system);
-  conversation.add_user(prompt);
+  std::vector<ChatMessage> conversation = opening(options.prompt.system);
+  conversation.push_back({"user", prompt});
   GenerateResult result = session.reply(conversation, &emit);
   emit("\n");
   if (options.profile) {

@@ -78,8 +78,7 @@ class Chat {
   }
 
   void clear() {
-    conversation_ = {};
-    conversation_.add_system(system_);
+    conversation_ = opening(system_);
   }
 
   void turn(const Input& input, const std::string& message) {
@@ -87,22 +86,22 @@ class Chat {
       say(input, "The message is not valid UTF-8.\n");
       return;
     }
-    chat::Conversation next = conversation_;
-    next.add_user(message);
+    std::vector<ChatMessage> next = conversation_;
+    next.push_back({"user", message});
     GenerateResult result = session_.reply(next, &emit);
     emit("\n");
     if (result.reason == FinishReason::cancelled) {
       say(input, "[interrupted]\n");
     }
     say(input, describe_speed(result) + "\n");
-    next.add_assistant(result.text);
+    next.push_back({"assistant", result.text});
     conversation_ = std::move(next);
   }
 
  private:
   ChatSession& session_;
   std::string system_;
-  chat::Conversation conversation_;
+  std::vector<ChatMessage> conversation_;
 };
 
 void greet(const Input& input, const ChatSession& session) {

@@ -46,7 +46,8 @@ void make_directories(const std::string& path);
 /// Maps `size` bytes of a file read-only. Null for size 0.
 const std::byte* map_file(int fd, uint64_t size, const std::string& path);
 void unmap(const std::byte* data, uint64_t size) noexcept;
-/// Asks the system to read the range ahead.
+/// Reads the range of a mapping in and maps its pages, so that later use does
+/// not wait for them. A part that can't be read is left for its user to find.
 void will_need(const std::byte* data, uint64_t size) noexcept;
 /// Puts a zero page over [page, page + page_size()); async-signal-safe.
 bool replace_page(void* page) noexcept;

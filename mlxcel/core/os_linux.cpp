@@ -250,11 +250,14 @@ void unmap(const std::byte* data, uint64_t size) noexcept {
 }
 
 void will_need(const std::byte* data, uint64_t size) noexcept {
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
   auto address = reinterpret_cast<uintptr_t>(data);
   uintptr_t start = address & ~(page_size() - 1);
-  ::madvise(
-      reinterpret_cast<void*>(start), size + (address - start), MADV_WILLNEED
-  );
+  auto* from = reinterpret_cast<void*>(start);
+  uint64_t length = size + (address - start);
+  if (::madvise(from, length, kPopulateRead) != 0) {
+    ::madvise(from, length, MADV_WILLNEED);
+  }
 }
 
 bool replace_page(void* page) noexcept {

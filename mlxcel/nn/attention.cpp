@@ -42,13 +42,17 @@ Attention::Attention(
   attention_ = binder.backend().prepare_attention(device);
 }
 
-backend::Tensor Attention::forward(
+backend::Tensor Attention::attend(
+    backend::Backend& backend, const backend::Tensor& x
+) const {
+  return backend.attend(*attention_, backend.linear(*qkv_, x, {}));
+}
+
+backend::Tensor Attention::project(
     backend::Backend& backend,
-    const backend::Tensor& x,
+    const backend::Tensor& mixed,
     const backend::Tensor& residual
 ) const {
-  backend::Tensor qkv = backend.linear(*qkv_, x, {});
-  backend::Tensor mixed = backend.attend(*attention_, qkv);
   backend::Epilogue add{.residual = &residual};
   return backend.reduce(backend.linear(*output_, mixed, add));
 }

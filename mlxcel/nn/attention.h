@@ -22,10 +22,14 @@ class Attention {
       const Binder& binder
   );
 
-  /// Output projection of the attention over `x`, plus `residual`. [T, C]
-  backend::Tensor forward(
+  /// Attention over `x`, before the output projection; extends the layer's
+  /// state. [T, heads * head_dim]
+  backend::Tensor attend(backend::Backend& backend, const backend::Tensor& x)
+      const;
+  /// Output projection of `mixed`, plus `residual`. [T, C]
+  backend::Tensor project(
       backend::Backend& backend,
-      const backend::Tensor& x,
+      const backend::Tensor& mixed,
       const backend::Tensor& residual
   ) const;
 

@@ -59,17 +59,48 @@ class Layer {
         ffn_(bind_ffn(spec, width, index, names, binder)) {}
 
   /// [T, C] -> [T, C]
-  backend::Tensor forward(backend::Backend& backend, backend::Tensor x) const {
+  backend::Tensor forward(backend::Backend& backend, const backend::Tensor& x)
+      const {
     if (const auto* attention = std::get_if<Attention>(&mixer_)) {
-      x = attention->forward(backend, mixer_norm_(backend, x), x);
+      backend::Tensor mixed =
+          attention->attend(backend, mixer_norm_(backend, x));
+      return feed_forward(backend, attention->project(backend, mixed, x));
     }
+    return feed_forward(backend, x);
+  }
+
+  /// The last layer: every token extends the state, but only the logit rows
+  /// are needed behind it. [T, C] -> [R, C]
+  backend::Tensor forward_logit_rows(
+      backend::Backend& backend, const backend::Tensor& x
+  ) const {
+    const auto* attention = std::get_if<Attention>(&mixer_);
+    backend::Tensor mixed;
+    if (attention != nullptr) {
+      mixed = backend.select_logit_rows(
+          attention->attend(backend, mixer_norm_(backend, x))
+      );
+    }
+    backend::Tensor rows = backend.select_logit_rows(x);
+    if (rows.rows() == 0) {
+      return rows;
+    }
+    if (attention != nullptr) {
+      rows = attention->project(backend, mixed, rows);
+    }
+    return feed_forward(backend, rows);
+  }
+
+ private:
+  backend::Tensor feed_forward(
+      backend::Backend& backend, const backend::Tensor& x
+  ) const {
     if (const auto* mlp = std::get_if<Mlp>(&ffn_)) {
-      x = mlp->forward(backend, ffn_norm_(backend, x), x);
+      return mlp->forward(backend, ffn_norm_(backend, x), x);
     }
     return x;
   }
 
- private:
   BoundNorm mixer_norm_;
   Mixer mixer_;
   BoundNorm ffn_norm_;
@@ -98,7 +129,7 @@ Decoder::Decoder(
   final_norm_ = norm.weight;
   final_norm_bias_ = norm.bias;
   head_ = spec_.head.tied ? backend_->prepare_linear({{table}})
-                                 : binder.linear(names.head, vocabulary, width);
+                          : binder.linear(names.head, vocabulary, width);
 }
 
 Decoder::~Decoder() = default;
@@ -120,18 +151,22 @@ backend::StateLayout Decoder::state_layout() const {
 
 backend::Tensor Decoder::forward() const {
   backend::Tensor x = backend_->embed(*embedding_, spec_.embedding.scale);
-  for (const auto& layer : layers_) {
-    x = layer->forward(*backend_, std::move(x));
+  for (size_t i = 0; i + 1 < layers_.size(); ++i) {
+    x = layers_[i]->forward(*backend_, x);
   }
-  backend::Tensor hidden = backend_->norm(
+  x = layers_.back()->forward_logit_rows(*backend_, x);
+  if (x.rows() == 0) {
+    return x;
+  }
+  x = backend_->norm(
       spec_.final_norm.kind,
-      backend_->select_logit_rows(x),
+      x,
       final_norm_.get(),
       final_norm_bias_.get(),
       spec_.final_norm.epsilon
   );
   return backend_->logits(
-      *head_, hidden, spec_.head.logit_scale, spec_.head.softcap
+      *head_, x, spec_.head.logit_scale, spec_.head.softcap
   );
 }
 
