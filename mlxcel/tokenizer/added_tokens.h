@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "mlxcel/tokenizer/normalizer.h"
+#include "mlxcel/tokenizer/string_matcher.h"
+#include "mlxcel/tokenizer/vocab.h"
+
+namespace mlxcel::tokenizer {
+
+/// A token that is found in the text before the model sees it.
+struct AddedToken {
+  std::string content;
+  bool single_word = false;  // not inside of words
+  bool lstrip = false;       // swallows spaces on its left
+  bool rstrip = false;
+  bool normalized = true;  // looked for in the normalized text
+  bool special = false;
+};
+
+class AddedTokens {
+ public:
+  AddedTokens() = default;
+  AddedTokens(AddedTokens&&) = default;
+  AddedTokens& operator=(AddedTokens&&) = default;
+  /// Ids are those of `vocab`, else new ones behind all others, whatever a
+  /// file says: so does the official library. `normalizer` may be null.
+  AddedTokens(
+      std::vector<AddedToken> tokens,
+      const Vocab& vocab,
+      const Normalizer* normalizer
+  );
+
+  /// A token, or the text between tokens (id -1).
+  struct Part {
+    size_t begin;
+    size_t end;
+    int32_t id;
+  };
+  /// Cuts a text at the tokens that are looked for before (`normalized`
+  /// false) or after normalization. Without `special`, special tokens are
+  /// text. No part of text is empty.
+  void cut(
+      std::string_view text,
+      bool normalized,
+      bool special,
+      std::vector<Part>& parts
+  ) const;
+
+  /// Null if no added token has this id.
+  const AddedToken* find(int32_t id) const {
+    bool known = id >= 0 && static_cast<size_t>(id) < by_id_.size() &&
+                 by_id_[static_cast<size_t>(id)] != none;
+    return known ? &tokens_[by_id_[static_cast<size_t>(id)]] : nullptr;
+  }
+  /// The id or -1.
+  int32_t find(std::string_view content) const;
+  bool is_special(int32_t id) const {
+    const AddedToken* token = find(id);
+    return token != nullptr && token->special;
+  }
+  /// Highest id + 1.
+  size_t id_limit() const {
+    return by_id_.size();
+  }
+
+ private:
+  static constexpr uint32_t none = ~0u;
+
+  const AddedToken* accept(
+      std::string_view text, const StringMatcher::Match& match, bool special
+  ) const;
+
+  std::vector<AddedToken> tokens_;
+  std::vector<uint32_t> by_id_;  // id -> place in tokens_, or none
+  std::unordered_map<std::string_view, int32_t> by_content_;  // of tokens_
+  StringMatcher raw_;
+  StringMatcher normalized_;
+};
+
+}  // namespace mlxcel::tokenizer

@@ -1,0 +1,335 @@
+#include "mlxcel/tokenizer/bpe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "mlxcel/core/error.h"
+#include "mlxcel/tokenizer/byte_level.h"
+#include "mlxcel/tokenizer/utf8.h"
+#include "mlxcel/tokenizer/word_cache.h"
+
+namespace mlxcel::tokenizer {
+
+namespace {
+
+constexpr size_t short_word = 48;       // symbols; quadratic, but fast
+constexpr std::string_view mark = "▁";  // U+2581, a space to many models
+constexpr size_t max_joined = 16;
+constexpr uint32_t no_rank = MergeTable::none;
+
+}  // namespace
+
+struct Bpe::Work : Model::Scratch {
+  WordCache cache;
+  std::string spelling;
+  std::vector<int32_t> symbols;
+  std::vector<uint32_t> ranks;  // of each symbol with the next
+  std::vector<uint32_t> previous;
+  std::vector<uint32_t> next;
+  std::vector<uint64_t> heap;
+};
+
+Bpe::Bpe(
+    Vocab tokens,
+    const std::vector<MergeTable::Merge>& merges,
+    BpeOptions options
+)
+    : Model(std::move(tokens)),
+      options_(std::move(options)),
+      merges_(merges),
+      decorates_(
+          !options_.continuing_subword_prefix.empty() ||
+          !options_.end_of_word_suffix.empty()
+      ) {
+  for (unsigned b = 0; b < 256; ++b) {
+    std::string character;
+    utf8::append(character, byte_character(static_cast<unsigned char>(b)));
+    byte_symbols_[b] = vocab().find_or_none(character);
+    byte_fallback_[b] = vocab().find_or_none(fmt::format("<0x{:02X}>", b));
+  }
+  find_cuts(merges);
+}
+
+/// If no token holds the mark behind another character, no merge reaches
+/// across the two: a text can be cut there, and its words be remembered. Only
+/// where no character can be unknown, since those may be fused or dropped.
+void Bpe::find_cuts(const std::vector<MergeTable::Merge>& merges) {
+  auto is_byte_token = [this](int32_t id) {
+    return std::find(byte_fallback_.begin(), byte_fallback_.end(), id) !=
+           byte_fallback_.end();
+  };
+  cuts_at_mark_ =
+      options_.byte_fallback && !options_.ignore_merges &&
+      !options_.reads_bytes && !decorates_ &&
+      std::count(byte_fallback_.begin(), byte_fallback_.end(), -1) == 0;
+  for (size_t i = 0; cuts_at_mark_ && i < merges.size(); ++i) {
+    std::string_view left = vocab().token(merges[i].left);
+    std::string_view right = vocab().token(merges[i].right);
+    bool maybe_byte = left.starts_with("<0x") || right.starts_with("<0x");
+    if (maybe_byte &&
+        (is_byte_token(merges[i].left) || is_byte_token(merges[i].right))) {
+      cuts_at_mark_ = false;
+    }
+  }
+  for (size_t id = 0; cuts_at_mark_ && id < vocab().id_limit(); ++id) {
+    if (!vocab().has(static_cast<int32_t>(id))) {
+      continue;
+    }
+    std::string_view token = vocab().token(static_cast<int32_t>(id));
+    for (size_t at = token.find(mark, 1); at != std::string_view::npos;
+         at = token.find(mark, at + 1)) {
+      if (cut_before_mark(token.substr(0, at))) {
+        const char* p = token.data() + utf8::last_begin(token.substr(0, at));
+        joined_to_mark_.push_back(utf8::next(p));
+      }
+    }
+    cuts_at_mark_ = joined_to_mark_.size() <= max_joined;
+  }
+}
+
+bool Bpe::cut_before_mark(std::string_view before) const {
+  if (before.ends_with(mark)) {
+    return false;
+  }
+  if (joined_to_mark_.empty()) {
+    return true;
+  }
+  const char* p = before.data() + utf8::last_begin(before);
+  return std::find(joined_to_mark_.begin(), joined_to_mark_.end(),
+                   utf8::next(p)) == joined_to_mark_.end();
+}
+
+std::unique_ptr<Model::Scratch> Bpe::make_scratch() const {
+  return std::make_unique<Work>();
+}
+
+void Bpe::encode(
+    std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
+) const {
+  auto& work = static_cast<Work&>(scratch);
+  size_t begin = 0;
+  if (cuts_at_mark_) {
+    for (size_t at = piece.find(mark, 1); at != std::string_view::npos;
+         at = piece.find(mark, at + mark.size())) {
+      if (cut_before_mark(piece.substr(0, at))) {
+        encode_word(piece.substr(begin, at - begin), work, ids);
+        begin = at;
+      }
+    }
+  }
+  encode_word(piece.substr(begin), work, ids);
+}
+
+void Bpe::encode_word(
+    std::string_view word, Work& work, std::vector<int32_t>& ids
+) const {
+  uint64_t hash = hash_text(word);
+  if (work.cache.find(word, hash, ids)) {
+    return;
+  }
+  size_t start = ids.size();
+  int32_t whole = -1;
+  if (options_.ignore_merges && !options_.reads_bytes) {
+    whole = vocab().find_or_none(word, hash);
+  } else if (options_.ignore_merges) {
+    work.spelling.clear();
+    append_byte_level(work.spelling, word);
+    whole = vocab().find_or_none(work.spelling);
+  }
+  if (whole >= 0) {
+    ids.push_back(whole);
+  } else {
+    work.symbols.clear();
+    if (!options_.reads_bytes) {
+      symbols_of_characters(word, work);
+    } else if (!symbols_of_bytes(word, work)) {
+      std::string spelling;
+      append_byte_level(spelling, word);
+      symbols_of_characters(spelling, work);
+    }
+    if (work.symbols.size() > short_word) {
+      merge_long(work.symbols, work);
+    } else {
+      merge_short(work.symbols, work);
+    }
+    ids.insert(ids.end(), work.symbols.begin(), work.symbols.end());
+  }
+  work.cache.put(word, hash, ids.data() + start, ids.size() - start);
+}
+
+/// False where a byte has no symbol or symbols are decorated.
+bool Bpe::symbols_of_bytes(std::string_view word, Work& work) const {
+  if (decorates_) {
+    return false;
+  }
+  for (char c : word) {
+    int32_t symbol = byte_symbols_[static_cast<unsigned char>(c)];
+    if (symbol < 0) {
+      work.symbols.clear();
+      return false;
+    }
+    work.symbols.push_back(symbol);
+  }
+  return true;
+}
+
+void Bpe::symbols_of_characters(std::string_view word, Work& work) const {
+  // An unknown token waits for the next known character. Byte tokens do not
+  // wait for it, so they come before it: official.
+  int32_t waiting = -1;
+  std::string decorated;
+  for (size_t at = 0; at < word.size();) {
+    size_t size = utf8::length(static_cast<unsigned char>(word[at]));
+    std::string_view character = word.substr(at, size);
+    if (decorates_) {
+      decorated = at == 0 ? "" : options_.continuing_subword_prefix;
+      decorated += character;
+      if (at + size == word.size()) {
+        decorated += options_.end_of_word_suffix;
+      }
+      character = decorated;
+    }
+    at += size;
+    int32_t id = vocab().find_or_none(character);
+    if (id < 0 && add_byte_tokens(character, work)) {
+      continue;
+    }
+    if (id < 0 && !options_.unk_token) {
+      continue;
+    }
+    bool fuse = id < 0 && options_.fuse_unk && waiting >= 0;
+    if (waiting >= 0 && !fuse) {
+      work.symbols.push_back(waiting);
+      waiting = -1;
+    }
+    if (id >= 0) {
+      work.symbols.push_back(id);
+    } else if (!fuse) {
+      waiting = vocab().find_or_none(*options_.unk_token);
+      if (waiting < 0) {
+        fail(
+            ErrorCode::invalid_input,
+            fmt::format(
+                "[tokenizer] model.unk_token: {} is not in the vocabulary",
+                quote(*options_.unk_token)
+            )
+        );
+      }
+    }
+  }
+  if (waiting >= 0) {
+    work.symbols.push_back(waiting);
+  }
+}
+
+/// All bytes of a character, or nothing.
+bool Bpe::add_byte_tokens(std::string_view character, Work& work) const {
+  if (!options_.byte_fallback) {
+    return false;
+  }
+  auto token = [this](char c) {
+    return byte_fallback_[static_cast<unsigned char>(c)];
+  };
+  for (char c : character) {
+    if (token(c) < 0) {
+      return false;
+    }
+  }
+  for (char c : character) {
+    work.symbols.push_back(token(c));
+  }
+  return true;
+}
+
+void Bpe::merge_short(std::vector<int32_t>& symbols, Work& work) const {
+  size_t count = symbols.size();
+  std::vector<uint32_t>& ranks = work.ranks;
+  ranks.resize(count);
+  for (size_t i = 0; i + 1 < count; ++i) {
+    ranks[i] = merges_.rank(symbols[i], symbols[i + 1]);
+  }
+  while (count > 1) {
+    size_t best = 0;
+    for (size_t i = 1; i + 1 < count; ++i) {
+      best = ranks[i] < ranks[best] ? i : best;
+    }
+    if (ranks[best] == no_rank) {
+      break;
+    }
+    symbols[best] = merges_.merged(ranks[best]);
+    --count;
+    for (size_t i = best + 1; i < count; ++i) {
+      symbols[i] = symbols[i + 1];
+      ranks[i] = ranks[i + 1];
+    }
+    if (best + 1 < count) {
+      ranks[best] = merges_.rank(symbols[best], symbols[best + 1]);
+    }
+    if (best > 0) {
+      ranks[best - 1] = merges_.rank(symbols[best - 1], symbols[best]);
+    }
+  }
+  symbols.resize(count);
+}
+
+/// The same with a linked list and a heap of (rank, position). Entries whose
+/// pair has changed since are passed over.
+void Bpe::merge_long(std::vector<int32_t>& symbols, Work& work) const {
+  auto count = static_cast<uint32_t>(symbols.size());
+  std::vector<uint32_t>& ranks = work.ranks;
+  std::vector<uint32_t>& previous = work.previous;
+  std::vector<uint32_t>& next = work.next;
+  std::vector<uint64_t>& heap = work.heap;
+  ranks.assign(count, no_rank);
+  previous.resize(count);
+  next.resize(count);
+  heap.clear();
+  auto entry = [&](uint32_t at) {
+    return static_cast<uint64_t>(ranks[at]) << 32 | at;
+  };
+  for (uint32_t i = 0; i < count; ++i) {
+    previous[i] = i - 1;
+    next[i] = i + 1;
+    if (i + 1 < count) {
+      ranks[i] = merges_.rank(symbols[i], symbols[i + 1]);
+    }
+    if (ranks[i] != no_rank) {
+      heap.push_back(entry(i));
+    }
+  }
+  std::make_heap(heap.begin(), heap.end(), std::greater<>());
+  auto update = [&](uint32_t at) {
+    ranks[at] = next[at] < count ? merges_.rank(symbols[at], symbols[next[at]])
+                                 : no_rank;
+    if (ranks[at] != no_rank) {
+      heap.push_back(entry(at));
+      std::push_heap(heap.begin(), heap.end(), std::greater<>());
+    }
+  };
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    uint64_t top = heap.back();
+    heap.pop_back();
+    auto at = static_cast<uint32_t>(top);
+    if (ranks[at] != top >> 32) {
+      continue;
+    }
+    uint32_t gone = next[at];
+    symbols[at] = merges_.merged(ranks[at]);
+    symbols[gone] = -1;
+    ranks[gone] = no_rank;
+    next[at] = next[gone];
+    if (next[at] < count) {
+      previous[next[at]] = at;
+    }
+    update(at);
+    if (at > 0) {
+      update(previous[at]);
+    }
+  }
+  std::erase(symbols, -1);
+}
+
+}  // namespace mlxcel::tokenizer

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mlxcel/core/json.h"
+#include "mlxcel/tokenizer/decoder.h"
+#include "mlxcel/tokenizer/metaspace.h"
+#include "mlxcel/tokenizer/regex.h"
+
+namespace mlxcel::tokenizer {
+
+/// Replaces the matches of a pattern in each token.
+struct DecodeReplace {
+  explicit DecodeReplace(const Json& json);
+
+  std::shared_ptr<const Regex> pattern;
+  std::string literal;  // what the pattern matches, empty if it is none
+  std::string content;
+};
+
+/// Takes up to `start` characters from the left of each token and up to
+/// `stop` from the right, as long as they are `content`.
+struct DecodeStrip {
+  explicit DecodeStrip(const Json& json);
+
+  std::string content;
+  uint64_t start;
+  uint64_t stop;
+};
+
+std::unique_ptr<DecodeStep> make_join_step(const char* separator);
+std::unique_ptr<DecodeStep> make_byte_level_step(DecodeMode mode);
+std::unique_ptr<DecodeStep> make_byte_fallback_step(DecodeMode mode);
+std::unique_ptr<DecodeStep> make_replace_step(
+    std::shared_ptr<const DecodeReplace> replace, DecodeMode mode
+);
+std::unique_ptr<DecodeStep> make_strip_step(
+    const DecodeStrip& strip, DecodeMode mode
+);
+std::unique_ptr<DecodeStep> make_metaspace_step(
+    std::shared_ptr<const Metaspace> metaspace, DecodeMode mode
+);
+
+}  // namespace mlxcel::tokenizer

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "mlxcel/tokenizer/vocab.h"
+
+namespace mlxcel::tokenizer {
+
+/// Turns pieces of text into ids: what a tokenizer.json file calls its model.
+class Model {
+ public:
+  /// What one call of encode leaves for the next: buffers and caches.
+  class Scratch {
+   public:
+    virtual ~Scratch() = default;
+  };
+
+  virtual ~Model() = default;
+
+  const Vocab& vocab() const {
+    return vocab_;
+  }
+  virtual std::unique_ptr<Scratch> make_scratch() const = 0;
+  /// Appends the ids of a piece that is not empty. Only one thread at a time
+  /// may use a scratch.
+  virtual void encode(
+      std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
+  ) const = 0;
+
+ protected:
+  explicit Model(Vocab vocab) : vocab_(std::move(vocab)) {}
+
+ private:
+  Vocab vocab_;
+};
+
+}  // namespace mlxcel::tokenizer

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mlxcel/tokenizer/model.h"
+
+namespace simdjson::dom {
+class object;
+}
+
+namespace mlxcel::tokenizer {
+
+/// What a reader of the `model` object of a tokenizer.json file must know.
+struct ModelContext {
+  std::string file;  // for messages
+  bool reads_bytes;  // PreTokenizer::gives_bytes
+};
+
+/// Throws Error(invalid_input | unsupported) naming the field.
+std::unique_ptr<Model> read_bpe(
+    const simdjson::dom::object& json, const ModelContext& context
+);
+
+/// Throws Error(invalid_input): `[file] field: reason`.
+[[noreturn]] void reject_json(
+    const std::string& file, const std::string& field, const std::string& reason
+);
+
+}  // namespace mlxcel::tokenizer

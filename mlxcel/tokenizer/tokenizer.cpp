@@ -1,0 +1,301 @@
+#include "mlxcel/tokenizer/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mlxcel/core/error.h"
+#include "mlxcel/core/file.h"
+#include "mlxcel/core/os.h"
+#include "mlxcel/core/utf8.h"
+#include "mlxcel/tokenizer/tokenizer_impl.h"
+#include "mlxcel/tokenizer/utf8.h"
+
+namespace mlxcel {
+
+namespace {
+
+using tokenizer::Model;
+using tokenizer::Piece;
+using tokenizer::Text;
+using Parts = std::vector<tokenizer::AddedTokens::Part>;
+
+constexpr size_t max_text = size_t{1} << 31;  // bytes
+constexpr size_t max_idle_scratches = 16;
+
+/// Hands pieces to the model.
+class ModelSink : public tokenizer::PieceSink {
+ public:
+  ModelSink(
+      const Model& model, Model::Scratch& scratch, std::vector<int32_t>& ids
+  )
+      : model_(model), scratch_(scratch), ids_(ids) {}
+
+  void take(const Piece& piece) override {
+    model_.encode(piece.view(), scratch_, ids_);
+  }
+
+ private:
+  const Model& model_;
+  Model::Scratch& scratch_;
+  std::vector<int32_t>& ids_;
+};
+
+/// Tokenizer files of formats that load() does not read.
+std::vector<std::string> other_formats(const std::string& model_dir) {
+  std::vector<std::string> found;
+  if (!directory_exists(model_dir)) {
+    return found;
+  }
+  static const char* const names[] = {
+      "tokenizer.model", "tiktoken.model", "tokenizer.jsonl",
+      "vocab.json",      "merges.txt",     "vocab.txt"};
+  for (const std::string& name : os::list_directory(model_dir)) {
+    bool known =
+        std::find(std::begin(names), std::end(names), name) != std::end(names);
+    if (known || name.ends_with(".tiktoken")) {
+      found.push_back(name);
+    }
+  }
+  return found;
+}
+
+[[noreturn]] void no_tokenizer(const std::string& model_dir) {
+  std::vector<std::string> others = other_formats(model_dir);
+  if (others.empty()) {
+    fail(
+        ErrorCode::not_found,
+        fmt::format("[tokenizer] {}: there is no tokenizer.json", model_dir)
+    );
+  }
+  fail(
+      ErrorCode::unsupported,
+      fmt::format(
+          "[tokenizer] {}: there is no tokenizer.json, and {} cannot be read",
+          model_dir,
+          fmt::join(others, ", ")
+      )
+  );
+}
+
+}  // namespace
+
+Tokenizer::Impl::Lease::Lease(const Impl& owner) : owner_(owner) {
+  {
+    std::lock_guard lock(owner.mutex);
+    if (!owner.scratches.empty()) {
+      scratch_ = std::move(owner.scratches.back());
+      owner.scratches.pop_back();
+    }
+  }
+  if (!scratch_) {
+    scratch_ = owner.parts.model->make_scratch();
+  }
+}
+
+Tokenizer::Impl::Lease::~Lease() {
+  std::lock_guard lock(owner_.mutex);
+  if (owner_.scratches.size() < max_idle_scratches) {
+    owner_.scratches.push_back(std::move(scratch_));
+  }
+}
+
+Tokenizer::Impl::Impl(
+    tokenizer::Parts tokenizer_parts, tokenizer::TokenizerConfig facts
+)
+    : parts(std::move(tokenizer_parts)), config(std::move(facts)) {
+  scratches.reserve(max_idle_scratches);
+}
+
+std::optional<std::string_view> Tokenizer::Impl::token(int32_t id) const {
+  if (const tokenizer::AddedToken* added = parts.added_tokens.find(id)) {
+    return added->content;
+  }
+  const tokenizer::Vocab& vocab = parts.model->vocab();
+  return vocab.has(id) ? std::optional(vocab.token(id)) : std::nullopt;
+}
+
+std::optional<int32_t> Tokenizer::Impl::find_id(std::string_view token) const {
+  int32_t id = parts.added_tokens.find(token);
+  if (id < 0) {
+    id = parts.model->vocab().find_or_none(token);
+  }
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+void Tokenizer::Impl::encode_text(
+    std::string_view text, bool special, std::vector<int32_t>& ids
+) const {
+  Lease lease(*this);
+  ModelSink sink(*parts.model, lease.scratch(), ids);
+  bool tracked = parts.pre_tokenizer.needs_origins();
+  Parts raw;
+  Parts inner;
+  parts.added_tokens.cut(text, false, special, raw);
+  for (const auto& part : raw) {
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+      continue;
+    }
+    Text segment(
+        text.substr(part.begin, part.end - part.begin), part.begin, tracked
+    );
+    if (parts.normalizer) {
+      parts.normalizer->apply(segment);
+    }
+    inner.clear();
+    parts.added_tokens.cut(segment.view(), true, special, inner);
+    for (const auto& piece : inner) {
+      if (piece.id >= 0) {
+        ids.push_back(piece.id);
+      } else {
+        parts.pre_tokenizer.run({&segment, piece.begin, piece.end}, sink);
+      }
+    }
+  }
+}
+
+void Tokenizer::Impl::repair_bos() {
+  bool gemma = config.tokenizer_class == "GemmaTokenizer" ||
+               config.tokenizer_class == "GemmaTokenizerFast";
+  if (!config.add_bos_token.value_or(gemma) || config.bos_token.empty()) {
+    return;
+  }
+  std::optional<int32_t> bos = find_id(config.bos_token);
+  std::vector<int32_t> probe;
+  encode_text("a", true, probe);
+  parts.post_processor.apply(probe, true);
+  if (bos && (probe.empty() || probe[0] != *bos)) {
+    parts.post_processor.prepend(*bos);
+  }
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->repair_bos();
+  std::vector<int32_t> of_empty = encode("");
+  std::vector<int32_t> of_text = encode("a");
+  if (!of_empty.empty() && !of_text.empty() && of_empty[0] == of_text[0]) {
+    impl_->added_bos = of_empty[0];
+  }
+}
+
+Tokenizer::~Tokenizer() = default;
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& model_dir) {
+  std::string path = join_path(model_dir, "tokenizer.json");
+  if (!file_exists(path)) {
+    no_tokenizer(model_dir);
+  }
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::make_unique<Impl>(
+      tokenizer::read_tokenizer_json(path),
+      tokenizer::read_tokenizer_config(model_dir)
+  )));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::from_json(const std::string& path) {
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::make_unique<Impl>(
+      tokenizer::read_tokenizer_json(path), tokenizer::TokenizerConfig{}
+  )));
+}
+
+std::vector<int32_t> Tokenizer::encode(
+    std::string_view text, EncodeOptions options
+) const {
+  if (text.size() > max_text) {
+    fail(ErrorCode::invalid_input, "[tokenizer] the text exceeds 2 GB");
+  }
+  if (!utf8::valid(text)) {
+    fail(
+        ErrorCode::invalid_input,
+        fmt::format(
+            "[tokenizer] the text is not valid UTF-8 at byte {}",
+            find_invalid_utf8(text).value_or(0)
+        )
+    );
+  }
+  std::vector<int32_t> ids;
+  ids.reserve(text.size() / 4 + 8);
+  impl_->encode_text(text, options.parse_special, ids);
+  impl_->parts.post_processor.apply(ids, options.add_special);
+  return ids;
+}
+
+std::string Tokenizer::decode(
+    std::span<const int32_t> ids, bool skip_special
+) const {
+  std::string text;
+  text.reserve(ids.size() * 4);
+  tokenizer::DecodeStream stream = impl_->parts.decoder.stream(false);
+  for (int32_t id : ids) {
+    std::optional<std::string_view> token = impl_->token(id);
+    if (token && !(skip_special && is_special(id))) {
+      stream.push(*token, text);
+    }
+  }
+  stream.finish(text);
+  return text;
+}
+
+size_t Tokenizer::vocab_size() const {
+  return std::max(
+      impl_->parts.model->vocab().id_limit(),
+      impl_->parts.added_tokens.id_limit()
+  );
+}
+
+std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
+  return impl_->find_id(token);
+}
+
+std::string Tokenizer::id_to_token(int32_t id) const {
+  return std::string(impl_->token(id).value_or(""));
+}
+
+bool Tokenizer::is_special(int32_t id) const {
+  return impl_->parts.added_tokens.is_special(id);
+}
+
+const std::string& Tokenizer::bos_token() const {
+  return impl_->config.bos_token;
+}
+
+const std::string& Tokenizer::eos_token() const {
+  return impl_->config.eos_token;
+}
+
+const std::string& Tokenizer::unk_token() const {
+  return impl_->config.unk_token;
+}
+
+const std::string& Tokenizer::pad_token() const {
+  return impl_->config.pad_token;
+}
+
+std::optional<int32_t> Tokenizer::bos_id() const {
+  return impl_->find_id(impl_->config.bos_token);
+}
+
+std::optional<int32_t> Tokenizer::eos_id() const {
+  return impl_->find_id(impl_->config.eos_token);
+}
+
+std::optional<int32_t> Tokenizer::pad_id() const {
+  return impl_->find_id(impl_->config.pad_token);
+}
+
+std::optional<int32_t> Tokenizer::added_bos_id() const {
+  return impl_->added_bos;
+}
+
+std::vector<int32_t> encode_rendered_prompt(
+    const Tokenizer& tokenizer, std::string_view prompt
+) {
+  const std::string& own = tokenizer.bos_token();
+  bool has_bos = prompt.starts_with("<bos>") || prompt.starts_with("<s>") ||
+                 (!own.empty() && prompt.starts_with(own));
+  EncodeOptions options;
+  options.add_special = !has_bos;
+  return tokenizer.encode(prompt, options);
+}
+
+}  // namespace mlxcel

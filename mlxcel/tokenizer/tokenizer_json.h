@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mlxcel/tokenizer/added_tokens.h"
+#include "mlxcel/tokenizer/decoder.h"
+#include "mlxcel/tokenizer/model.h"
+#include "mlxcel/tokenizer/normalizer.h"
+#include "mlxcel/tokenizer/post_processor.h"
+#include "mlxcel/tokenizer/pre_tokenizer.h"
+
+namespace mlxcel::tokenizer {
+
+/// What a tokenizer is made of, whatever file it comes from.
+struct Parts {
+  std::unique_ptr<Normalizer> normalizer;  // null: none
+  PreTokenizer pre_tokenizer;
+  std::unique_ptr<Model> model;
+  AddedTokens added_tokens;
+  PostProcessor post_processor;
+  Decoder decoder;
+};
+
+/// Reads a tokenizer.json file (the format of the `tokenizers` library,
+/// version 1.0). Truncation and padding are left out: they are not for
+/// generation. Throws Error(io | invalid_input | unsupported) naming the file
+/// and the field.
+Parts read_tokenizer_json(const std::string& path);
+
+}  // namespace mlxcel::tokenizer

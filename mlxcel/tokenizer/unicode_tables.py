@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Writes unicode_tables.cpp: what the `tokenizers` library takes each character
+for. Its parts follow different versions of Unicode, so every fact is asked of
+the library itself, character by character.
+
+Usage: unicode_tables.py > unicode_tables.cpp (needs the `tokenizers` package
+and libutf8proc.so.2; takes two minutes)
+"""
+
+import ctypes
+import sys
+import unicodedata
+
+from tokenizers import Regex, __version__, normalizers, pre_tokenizers
+
+CATEGORIES = ["Cn", "Cc", "Cf", "Co", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc",
+              "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
+              "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp"]
+SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Thai", "Latin", "Greek",
+           "Cyrillic", "Arabic", "Hebrew", "Devanagari", "Bengali", "Tamil",
+           "Lao", "Khmer", "Myanmar", "Tibetan", "Ethiopic", "Georgian",
+           "Armenian", "Bopomofo"]
+# Bits above the category; the order is that of unicode.h.
+(ONIG_WORD, WORD, ALPHABETIC, LOWERCASE, UPPERCASE, NUMERIC, PUNCTUATION, SPACE,
+ NFC_SAFE, NFD_SAFE, NFKC_SAFE, NFKD_SAFE, KEEP, CLASS_ZERO) = (
+     1 << bit for bit in range(5, 19))
+SCRIPT_SHIFT = 20
+
+CODE_POINTS = [c for c in range(0x110000) if not 0xd800 <= c < 0xe000]
+FORMS = {name: getattr(normalizers, name)()
+         for name in ("NFC", "NFD", "NFKC", "NFKD")}
+
+
+def members(pattern):
+    """Code points that a one-character pattern matches."""
+    split = pre_tokenizers.Split(Regex(pattern), "removed", invert=True)
+    text = "".join(map(chr, CODE_POINTS))
+    return [ord(c) for piece, _ in split.pre_tokenize_str(text) for c in piece]
+
+
+class Utf8proc:
+    """The library that unicode_normalize.cpp starts from."""
+    FLAGS = {"NFC": 2 | 8, "NFD": 2 | 16, "NFKC": 2 | 4 | 8, "NFKD": 2 | 4 | 16}
+
+    def __init__(self):
+        self.lib = ctypes.CDLL("libutf8proc.so.2")
+        self.free = ctypes.CDLL(None).free
+
+    def normalize(self, text, form):
+        data, out = text.encode(), ctypes.c_void_p()
+        size = self.lib.utf8proc_map(data, ctypes.c_ssize_t(len(data)),
+                                     ctypes.byref(out), self.FLAGS[form])
+        result = ctypes.string_at(out, size).decode()
+        self.free(out)
+        return result
+
+
+def attributes():
+    attrs = dict.fromkeys(CODE_POINTS, 0)
+
+    def mark(code_points, bit):
+        for c in code_points:
+            attrs[c] |= bit
+
+    for index, name in enumerate(CATEGORIES[1:], 1):
+        mark(members(r"\p{%s}" % name), index)
+    mark(members(r"\w"), ONIG_WORD)
+    mark(members(r"\p{Alpha}"), ALPHABETIC)
+    mark(members(r"\p{Lower}"), LOWERCASE)
+    mark(members(r"\p{Upper}"), UPPERCASE)
+    mark(members(r"\s"), SPACE)
+    for index, name in enumerate(SCRIPTS, 1):
+        mark(members(r"\p{%s}" % name), index << SCRIPT_SHIFT)
+    split_by_character(attrs)
+    normal_forms(attrs)
+    return attrs
+
+
+def split_by_character(attrs):
+    whitespace = pre_tokenizers.Whitespace()
+    digits = pre_tokenizers.Digits()
+    punctuation = pre_tokenizers.Punctuation()
+    spaces = pre_tokenizers.WhitespaceSplit()
+    for c in CODE_POINTS:
+        text = "a" + chr(c)
+        if whitespace.pre_tokenize_str(text)[0][0] == text:
+            attrs[c] |= WORD
+        if len(digits.pre_tokenize_str(text)) == 2:
+            attrs[c] |= NUMERIC
+        if len(punctuation.pre_tokenize_str(text)) == 2:
+            attrs[c] |= PUNCTUATION
+        is_space = spaces.pre_tokenize_str(text)[0][0] == "a"
+        assert is_space == bool(attrs[c] & SPACE), hex(c)
+
+
+def normal_forms(attrs):
+    """Safe: stays as it is and touches no neighbour. Keep: utf8proc would
+    decompose it. Class zero: utf8proc would move it."""
+    utf8proc = Utf8proc()
+    seconds = set(range(0x1161, 0x1176)) | set(range(0x11a8, 0x11c3))
+    for c in CODE_POINTS:
+        pair = FORMS["NFD"].normalize_str(chr(c))
+        if len(pair) > 1 and FORMS["NFC"].normalize_str(pair) == chr(c):
+            seconds.add(ord(pair[-1]))
+    for c in CODE_POINTS:
+        char = chr(c)
+        results = {f: FORMS[f].normalize_str(char) for f in FORMS}
+        around = ["a" + mark + char for mark in "\u0301\u0334\u0345\u3099\u094d"
+                  ] + ["a" + char + mark for mark in "\u0301\u0334\u0345"]
+        starter = all(FORMS["NFD"].normalize_str(text) == (
+            "a" + FORMS["NFD"].normalize_str(text[1:2])
+            + FORMS["NFD"].normalize_str(text[2:])) for text in around)
+        safe = {f: starter and results[f] == char for f in FORMS}
+        if safe["NFC"] and c not in seconds:
+            attrs[c] |= NFC_SAFE
+        if safe["NFKC"] and safe["NFC"] and c not in seconds:
+            attrs[c] |= NFKC_SAFE
+        attrs[c] |= NFD_SAFE if safe["NFD"] else 0
+        attrs[c] |= NFKD_SAFE if safe["NFKD"] else 0
+        if results["NFKD"] != utf8proc.normalize(char, "NFKD"):
+            assert results["NFKD"] == char, hex(c)
+            attrs[c] |= KEEP
+        if any(FORMS["NFD"].normalize_str(text)
+               != utf8proc.normalize(text, "NFD") for text in around):
+            assert starter, hex(c)
+            attrs[c] |= CLASS_ZERO
+
+
+def lowercase_runs():
+    """(first, last, step, difference) of characters with one lowercase form;
+    U+0130 is the only one with two."""
+    lower = normalizers.Lowercase()
+    runs = []
+    for c in CODE_POINTS:
+        result = lower.normalize_str(chr(c))
+        if result == chr(c):
+            continue
+        if len(result) != 1:
+            assert c == 0x130 and result == "i\u0307"
+            continue
+        difference = ord(result) - c
+        if runs and runs[-1][3] == difference:
+            first, last, step, _ = runs[-1]
+            if c - last == step or (first == last and c - last <= 2):
+                runs[-1] = (first, c, c - last, difference)
+                continue
+        runs.append((c, c, 1, difference))
+    return runs
+
+
+def main():
+    attrs = attributes()
+    out = sys.stdout
+    out.write('#include "mlxcel/tokenizer/unicode.h"\n\n')
+    out.write("// Generated by unicode_tables.py from tokenizers %s.\n"
+              "// clang-format off\n\n" % __version__)
+    out.write("namespace mlxcel::unicode {\n\n")
+    out.write("const AttributeRun attribute_runs[] = {\n")
+    last, line = None, ""
+    for c in range(0x110000):
+        value = attrs.get(c, 0)
+        if value != last:
+            entry = "{0x%x,0x%x}," % (c, value)
+            if len(line) + len(entry) > 78:
+                out.write(line + "\n")
+                line = ""
+            line += entry
+            last = value
+    out.write(line + "\n};\n")
+    out.write("const unsigned attribute_run_count =\n"
+              "    sizeof(attribute_runs) / sizeof(attribute_runs[0]);\n\n")
+    out.write("const LowercaseRun lowercase_runs[] = {\n")
+    for run in lowercase_runs():
+        out.write("{0x%x,0x%x,%d,%d},\n" % run)
+    out.write("};\nconst unsigned lowercase_run_count =\n"
+              "    sizeof(lowercase_runs) / sizeof(lowercase_runs[0]);\n\n")
+    out.write("}  // namespace mlxcel::unicode\n")
+
+
+if __name__ == "__main__":
+    assert unicodedata.unidata_version
+    main()

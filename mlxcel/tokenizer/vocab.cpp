@@ -1,0 +1,93 @@
+#include "mlxcel/tokenizer/vocab.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "mlxcel/core/error.h"
+#include "mlxcel/tokenizer/hash.h"
+
+namespace mlxcel::tokenizer {
+
+void Vocab::reserve(size_t count) {
+  additions_.reserve(count);
+  pool_.reserve(count * 8);
+}
+
+void Vocab::add(std::string_view token, int32_t id) {
+  additions_.push_back(
+      {static_cast<uint32_t>(pool_.size()),
+       static_cast<uint32_t>(token.size()),
+       id}
+  );
+  pool_ += token;
+}
+
+uint64_t Vocab::hash_of(std::string_view token) {
+  return hash_text(token);
+}
+
+void Vocab::build() {
+  if (pool_.size() >= no_token) {
+    fail(ErrorCode::invalid_input, "[tokenizer] the vocabulary is too large");
+  }
+  int32_t highest = -1;
+  for (const Addition& addition : additions_) {
+    highest = std::max(highest, addition.id);
+  }
+  entries_.resize(static_cast<size_t>(highest + 1));
+  slots_.assign(std::bit_ceil(additions_.size() * 2 + 1), Slot{});
+  mask_ = slots_.size() - 1;
+  for (const Addition& addition : additions_) {
+    insert(addition);
+  }
+  additions_ = {};
+  pool_.shrink_to_fit();
+}
+
+void Vocab::insert(const Addition& addition) {
+  std::string_view token(pool_.data() + addition.offset, addition.size);
+  uint64_t hash = hash_text(token);
+  auto tag = static_cast<uint32_t>(hash >> 32);
+  uint64_t at = hash & mask_;
+  while (slots_[at].id >= 0) {
+    const Slot& slot = slots_[at];
+    if (slot.hash == tag && this->token(slot.id) == token) {
+      entries_[static_cast<size_t>(slot.id)] = Entry{};
+      --count_;
+      break;
+    }
+    at = (at + 1) & mask_;
+  }
+  Entry& entry = entries_[static_cast<size_t>(addition.id)];
+  if (entry.offset != no_token) {
+    fail(
+        ErrorCode::invalid_input,
+        fmt::format(
+            "[tokenizer] id {} is given to both {} and {}",
+            addition.id,
+            quote(this->token(addition.id)),
+            quote(token)
+        )
+    );
+  }
+  slots_[at] = {tag, addition.id};
+  entry = {addition.offset, addition.size};
+  ++count_;
+}
+
+int32_t Vocab::find_or_none(std::string_view token, uint64_t hash) const {
+  auto tag = static_cast<uint32_t>(hash >> 32);
+  for (uint64_t at = hash & mask_;; at = (at + 1) & mask_) {
+    const Slot& slot = slots_[at];
+    if (slot.id < 0) {
+      return -1;
+    }
+    if (slot.hash == tag && this->token(slot.id) == token) {
+      return slot.id;
+    }
+  }
+}
+
+}  // namespace mlxcel::tokenizer

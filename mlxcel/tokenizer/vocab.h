@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mlxcel::tokenizer {
+
+/// The tokens of a model, both ways. Ids may leave gaps.
+class Vocab {
+ public:
+  static constexpr int32_t max_id = (1 << 24) - 1;
+
+  /// Makes room for `count` tokens.
+  void reserve(size_t count);
+  /// Before build(). `id` is 0 to max_id. A token that is given twice keeps
+  /// its last id.
+  void add(std::string_view token, int32_t id);
+  /// Makes tokens findable. Throws Error(invalid_input) naming two tokens
+  /// that share an id, or more text than 4 GB.
+  void build();
+
+  std::optional<int32_t> find(std::string_view token) const {
+    int32_t id = find_or_none(token);
+    return id < 0 ? std::nullopt : std::optional(id);
+  }
+  /// The id or -1.
+  int32_t find_or_none(std::string_view token) const {
+    return find_or_none(token, hash_of(token));
+  }
+  /// The same in two steps, for those who look up many tokens in a row.
+  static uint64_t hash_of(std::string_view token);
+  void prefetch(uint64_t hash) const {
+    __builtin_prefetch(&slots_[hash & mask_]);
+  }
+  int32_t find_or_none(std::string_view token, uint64_t hash) const;
+
+  /// The token of an id that has one.
+  std::string_view token(int32_t id) const {
+    const Entry& entry = entries_[static_cast<size_t>(id)];
+    return {pool_.data() + entry.offset, entry.size};
+  }
+  bool has(int32_t id) const {
+    return id >= 0 && static_cast<size_t>(id) < entries_.size() &&
+           entries_[static_cast<size_t>(id)].offset != no_token;
+  }
+  /// Number of different tokens.
+  size_t count() const {
+    return count_;
+  }
+  /// Highest id + 1.
+  size_t id_limit() const {
+    return entries_.size();
+  }
+
+ private:
+  static constexpr uint32_t no_token = ~0u;
+  struct Entry {
+    uint32_t offset = no_token;
+    uint32_t size = 0;
+  };
+  struct Addition {
+    uint32_t offset;
+    uint32_t size;
+    int32_t id;
+  };
+  struct Slot {
+    uint32_t hash = 0;
+    int32_t id = -1;
+  };
+
+  void insert(const Addition& addition);
+
+  std::string pool_;
+  std::vector<Addition> additions_;  // until build()
+  std::vector<Entry> entries_;       // by id
+  std::vector<Slot> slots_{1};       // open addressing, a power of two
+  uint64_t mask_ = 0;
+  size_t count_ = 0;
+};
+
+}  // namespace mlxcel::tokenizer
