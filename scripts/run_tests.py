@@ -5,11 +5,11 @@
                  [--ctest-only] [--label WORD]
 
 First ctest in BUILD_DIR, then, where .venv-oracle exists, pytest on
-tests/python and tests/oracle. Tests find the program through MLXCEL_BUILD_DIR and real models
-through MLXCEL_MODELS_DIR, which are set here. Slow tests (ctest label `slow`, pytest marker `slow`) run with
---slow alone. Failures are printed in full. The last line reads
-`N passed, N failed, N skipped`, after `WORD: ` if a label is given; the exit
-status is 1 if any failed or none ran.
+tests/python and tests/oracle. Tests find the program through MLXCEL_BUILD_DIR
+and real models through MLXCEL_MODELS_DIR, which are set here. Slow tests
+(ctest label `slow`, pytest marker `slow`) run with --slow alone. Failures are
+printed in full. The last line reads `N passed, N failed, N skipped`, after
+`WORD: ` if a label is given; the exit status is 1 if any failed or none ran.
 """
 
 import argparse

@@ -7,6 +7,7 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
+#include "mlxcel/core/utf8.h"
 #include "mlxcel/weights/safetensors.h"
 
 namespace mlxcel {
@@ -18,34 +19,6 @@ constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr size_t kLengthBytes = 8;
 // Published tensors have at most five.
 constexpr size_t kMaxDims = 16;
-
-// Length of the UTF-8 sequence that starts at text[at], 0 if it is none
-// (Unicode 15, table 3-7).
-size_t utf8_length(std::string_view text, size_t at) {
-  auto byte = [&](size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  auto tail = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  unsigned first = byte(at);
-  unsigned second = byte(at + 1);
-  if (first < 0x80) {
-    return 1;
-  }
-  if (first >= 0xc2 && first <= 0xdf) {
-    return tail(at + 1) ? 2 : 0;
-  }
-  if (first >= 0xe0 && first <= 0xef) {
-    bool low = first == 0xe0 ? second >= 0xa0 : true;
-    bool high = first == 0xed ? second <= 0x9f : true;
-    return tail(at + 1) && low && high && tail(at + 2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    bool low = first == 0xf0 ? second >= 0x90 : true;
-    bool high = first == 0xf4 ? second <= 0x8f : true;
-    return tail(at + 1) && low && high && tail(at + 2) && tail(at + 3) ? 4 : 0;
-  }
-  return 0;
-}
 
 void append_utf8(std::string& out, uint32_t point) {
   auto put = [&](uint32_t byte) { out += static_cast<char>(byte); };
@@ -67,7 +40,7 @@ void append_utf8(std::string& out, uint32_t point) {
 }
 
 /// Reads exactly the grammar of a SafeTensors header, not JSON at large, so
-/// that nothing can nest and nothing unknown passes.
+/// that nothing can nest and nothing unknown passes. The text is valid UTF-8.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& path)
@@ -216,27 +189,15 @@ class HeaderParser {
         ++at_;
         escape(out);
         start = at_;
-      } else if (c >= 0x20 && c < 0x80) {
-        ++at_;
+      } else if (c < 0x20) {
+        reject(
+            fmt::format("header byte {}: a control character in a string", at_)
+        );
       } else {
-        at_ += checked_length();
+        ++at_;
       }
     }
     reject("the header ends inside a string");
-  }
-
-  // Bytes of the character at hand, which is no plain ASCII.
-  size_t checked_length() const {
-    bool control = static_cast<unsigned char>(text_[at_]) < 0x20;
-    size_t length = control ? 0 : utf8_length(text_, at_);
-    if (length == 0) {
-      reject(fmt::format(
-          "header byte {}: {} in a string",
-          at_,
-          control ? "a control character" : "invalid UTF-8"
-      ));
-    }
-    return length;
   }
 
   uint64_t integer(std::string_view what) {
@@ -534,6 +495,9 @@ std::vector<TensorEntry> read_safetensors_header(
   );
   if (text[0] != '{') {
     reject_file(path, "the header does not start with '{'");
+  }
+  if (auto at = find_invalid_utf8(text)) {
+    reject_file(path, fmt::format("header byte {}: invalid UTF-8", *at));
   }
   uint64_t base = kLengthBytes + length;
   uint64_t payload = file.size() - base;

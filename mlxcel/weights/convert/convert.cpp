@@ -114,11 +114,11 @@ void write_tensors(
     uint64_t shard_bytes,
     ConvertReport& report
 ) {
-  std::vector<TensorEntry> entries;
+  std::vector<OutputTensor> entries;
   std::vector<uint64_t> sizes;
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
     uint64_t size = 0;
-    for (TensorEntry& entry : converter.entries(i)) {
+    for (OutputTensor& entry : converter.entries(i)) {
       size += entry.bytes;
       entries.push_back(std::move(entry));
     }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "mlxcel/weights/convert/safetensors_writer.h"
+#include "mlxcel/weights/safetensors_writer.h"
 
 namespace mlxcel::convert {
 

@@ -320,7 +320,7 @@ TensorConverter::TensorConverter(
   }
 }
 
-std::vector<TensorEntry> TensorConverter::entries(size_t index) const {
+std::vector<OutputTensor> TensorConverter::entries(size_t index) const {
   const TensorPlan& plan = plan_.tensors[index];
   const TensorTarget& target = targets_[index];
   const char* type = float_type_name(target.type);

@@ -5,7 +5,7 @@
 
 #include "mlxcel/weights/convert/gguf_dequant.h"
 #include "mlxcel/weights/convert/gguf_model.h"
-#include "mlxcel/weights/convert/safetensors_writer.h"
+#include "mlxcel/weights/safetensors_writer.h"
 
 namespace mlxcel::convert {
 
@@ -43,7 +43,7 @@ class TensorConverter {
 
   /// What tensor `index` of the plan becomes: one entry, or weight, scales and
   /// biases.
-  std::vector<TensorEntry> entries(size_t index) const;
+  std::vector<OutputTensor> entries(size_t index) const;
   /// Writes these entries.
   ErrorSums write(size_t index, SafetensorsWriter& writer) const;
 

@@ -1,9 +1,5 @@
 #include "mlxcel/weights/safetensors.h"
 
-#include <filesystem>
-
-#include "mlxcel/core/file.h"
-#include "mlxcel/weights/safetensors_writer.h"
 #include "tests/unit/weights/support/weight_files.h"
 
 namespace mlxcel::test {
@@ -110,84 +106,6 @@ TEST(Safetensors, MissingFileIsNamed) {
       [&] { load_safetensors("/nowhere/m.safetensors", weights); },
       ErrorCode::not_found,
       {"/nowhere/m.safetensors"}
-  );
-}
-
-std::string slurp(const std::string& path) {
-  return read_file(path, 1 << 20);
-}
-
-TEST(SafetensorsWriter, WritesWhatTheReaderAccepts) {
-  TempDir dir;
-  SafetensorsWriter writer(
-      dir.path(),
-      {{"a\"é", "F32", {2}, 8},
-       {"empty", "U8", {0}, 0},
-       {"b", "U8", {3}, 3},
-       {"last", "U8", {0, 2}, 0}}
-  );
-  writer.write("01234567", 5);
-  writer.write("567", 3);
-  writer.write("xyz", 3);
-  writer.finish();
-  EXPECT_EQ(writer.files(), std::vector<std::string>{"model.safetensors"});
-  EXPECT_EQ(writer.total_bytes(), 11u);
-  std::string file = slurp(dir.at("model.safetensors"));
-  auto entries = parse(file);
-  ASSERT_EQ(entries.size(), 4u);
-  EXPECT_EQ(entries[0].name, "a\"é");
-  EXPECT_EQ(file.substr(entries[0].begin), "01234567xyz");
-  EXPECT_NE(file.find(R"({"__metadata__":{"format":"mlx"},"a)"), file.npos);
-}
-
-TEST(SafetensorsWriter, StartsAnotherFileAtTheLimit) {
-  TempDir dir;
-  SafetensorsWriter writer(
-      dir.path(),
-      {{"a", "U8", {4}, 4}, {"b", "U8", {4}, 4}, {"c", "U8", {9}, 9}},
-      8
-  );
-  writer.write("aaaa", 4);
-  writer.write("bbbb", 4);
-  writer.write("ccccccccc", 9);
-  EXPECT_FALSE(file_exists(dir.at("model-00001-of-00002.safetensors")));
-  writer.finish();
-  EXPECT_EQ(
-      parse(slurp(dir.at("model-00001-of-00002.safetensors"))).size(), 2u
-  );
-  EXPECT_EQ(
-      parse(slurp(dir.at("model-00002-of-00002.safetensors"))).size(), 1u
-  );
-  std::string index = slurp(dir.at("model.safetensors.index.json"));
-  EXPECT_NE(index.find("\"total_size\": 17"), index.npos);
-  EXPECT_NE(
-      index.find("\"c\": \"model-00002-of-00002.safetensors\""), index.npos
-  );
-}
-
-TEST(SafetensorsWriter, LeavesNothingWithoutFinish) {
-  TempDir dir;
-  {
-    SafetensorsWriter writer(
-        dir.path(), {{"a", "U8", {4}, 4}, {"b", "U8", {4}, 4}}, 4
-    );
-    writer.write("aaaa", 4);
-    writer.write("bb", 2);
-    expect_error(
-        [&] { writer.write("bbb", 3); }, ErrorCode::internal, {"more bytes"}
-    );
-    expect_error(
-        [&] { writer.finish(); }, ErrorCode::internal, {"fewer bytes"}
-    );
-  }
-  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
-}
-
-TEST(SafetensorsWriter, RefusesANameThatIsNotUtf8) {
-  TempDir dir;
-  SafetensorsWriter writer(dir.path(), {{"a\xff", "U8", {1}, 1}});
-  expect_error(
-      [&] { writer.write("x", 1); }, ErrorCode::invalid_input, {"UTF-8"}
   );
 }
 
