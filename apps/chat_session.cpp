@@ -1,6 +1,7 @@
 #include "apps/chat_session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/interrupt.h"
 #include "mlxcel/chat/template_error.h"
@@ -8,6 +9,14 @@
 #include "mlxcel/core/os.h"
 
 namespace mlxcel::apps {
+
+namespace {
+
+void print_token_ids(const char* what, const std::vector<int32_t>& ids) {
+  fmt::print(stderr, "{} ids: [{}]\n", what, fmt::join(ids, ", "));
+}
+
+}  // namespace
 
 ChatSession::ChatSession(
     const ModelOptions& model,
@@ -39,7 +48,7 @@ std::vector<int32_t> ChatSession::prompt(
     return encode_rendered_prompt(tokenizer, template_->render(input));
   } catch (const TemplateError& error) {
     fail(
-        error.code(),
+        ErrorCode::invalid_input,
         error.message() + "; --no-chat-template does without the template"
     );
   }
@@ -50,15 +59,24 @@ GenerateResult ChatSession::reply(
     const std::function<void(std::string_view)>& emit
 ) {
   InterruptScope scope;
-  return generate(
+  std::vector<int32_t> tokens = prompt(conversation);
+  bool print_ids = os::environment("MLXCEL_PRINT_TOKEN_IDS") != nullptr;
+  if (print_ids) {
+    print_token_ids("prompt", tokens);
+  }
+  GenerateResult result = generate(
       *engine_,
       *sequence_,
       *checkpoint_.tokenizer,
-      prompt(conversation),
+      tokens,
       params_,
       emit,
       &interrupted()
   );
+  if (print_ids) {
+    print_token_ids("generated", result.tokens);
+  }
+  return result;
 }
 
 std::vector<ChatMessage> opening(const std::string& system) {

@@ -37,8 +37,9 @@ class ChatSession {
   const Checkpoint& checkpoint() const {
     return checkpoint_;
   }
-  bool has_template() const {
-    return template_.has_value();
+  /// Whether a template was asked for and there is none.
+  bool lacks_template() const {
+    return use_template_ && !template_;
   }
   const GenerateParams& params() const {
     return params_;

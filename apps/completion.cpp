@@ -46,11 +46,11 @@ void print_bash(const CLI::App& program) {
       command_words(program)
   );
   for (const CLI::App* command : commands(program)) {
-    fmt::print(
-        "    {}) options=\"{}\" ;;\n",
-        command->get_name(),
-        option_words(*command)
-    );
+    std::string names = command->get_name();
+    for (const std::string& alias : command->get_aliases()) {
+      names += "|" + alias;
+    }
+    fmt::print("    {}) options=\"{}\" ;;\n", names, option_words(*command));
   }
   fmt::print(
       "  esac\n"

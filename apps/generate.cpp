@@ -5,6 +5,7 @@
 
 #include "apps/chat_session.h"
 #include "apps/command.h"
+#include "apps/output.h"
 #include "apps/prompt_source.h"
 #include "apps/repl.h"
 #include "mlxcel/core/os.h"
@@ -38,11 +39,6 @@ void print_profile(FILE* to, const GenerateResult& result) {
   );
 }
 
-void emit(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
 // On a terminal everything goes to standard output; otherwise that carries the
 // reply alone, and the rest goes to standard error.
 void answer(
@@ -56,8 +52,8 @@ void answer(
   std::fflush(status);
   std::vector<ChatMessage> conversation = opening(options.prompt.system);
   conversation.push_back({"user", prompt});
-  GenerateResult result = session.reply(conversation, &emit);
-  emit("\n");
+  GenerateResult result = session.reply(conversation, &write_output);
+  write_output("\n");
   if (options.profile) {
     print_profile(status, result);
   } else {

@@ -1,8 +1,7 @@
 #include "apps/interrupt.h"
 
+#include <signal.h>
 #include <unistd.h>
-
-#include <csignal>
 
 namespace mlxcel::apps {
 
@@ -10,14 +9,29 @@ namespace {
 
 constexpr int kInterruptedStatus = 130;
 
+enum State : int { kElsewhere, kTurn, kLine };
+
 std::atomic<bool> interrupt_flag = false;
-std::atomic<bool> turn_running = false;
+std::atomic<int> state = kElsewhere;
 
 void on_interrupt(int) {
+  bool again = interrupt_flag.exchange(true);
+  int now = state.load();
   // A second interrupt within a turn ends the process as well.
-  if (!turn_running.load() || interrupt_flag.exchange(true)) {
+  if (now == kElsewhere || (now == kTurn && again)) {
     _exit(kInterruptedStatus);
   }
+}
+
+// While a line is awaited, a read must end; else system calls go on.
+void enter(int next) {
+  interrupt_flag.store(false);
+  state.store(next);
+  struct sigaction action = {};
+  action.sa_handler = &on_interrupt;
+  action.sa_flags = next == kLine ? 0 : SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
 }
 
 }  // namespace
@@ -27,17 +41,24 @@ std::atomic<bool>& interrupted() {
 }
 
 void install_interrupt_handler() {
-  std::signal(SIGINT, &on_interrupt);
-  std::signal(SIGPIPE, SIG_IGN);
+  enter(kElsewhere);
+  ::signal(SIGPIPE, SIG_IGN);
 }
 
-InterruptScope::InterruptScope() {
-  interrupt_flag.store(false);
-  turn_running.store(true);
+InterruptScope::InterruptScope() : outer_(state.load()) {
+  enter(kTurn);
 }
 
 InterruptScope::~InterruptScope() {
-  turn_running.store(false);
+  enter(outer_);
+}
+
+LineScope::LineScope() {
+  enter(kLine);
+}
+
+LineScope::~LineScope() {
+  enter(kElsewhere);
 }
 
 }  // namespace mlxcel::apps

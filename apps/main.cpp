@@ -4,6 +4,7 @@
 
 #include "apps/command.h"
 #include "apps/interrupt.h"
+#include "apps/output.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/fault_guard.h"
 #include "mlxcel/core/log.h"
@@ -72,8 +73,11 @@ int run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     int status = program.exit(error);
-    return status == 0 ? 0 : kUsage;
+    if (status != 0) {
+      return kUsage;
+    }
   }
+  flush_output();
   return 0;
 }
 

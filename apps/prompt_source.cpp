@@ -16,16 +16,6 @@ namespace {
 constexpr int kStandardInput = 0;
 constexpr size_t kPromptLimit = 256 << 20;
 
-std::string checked(std::string text, const std::string& name) {
-  if (auto at = find_invalid_utf8(text)) {
-    fail(
-        ErrorCode::invalid_input,
-        fmt::format("[prompt] {}: not valid UTF-8 at byte {}", name, *at)
-    );
-  }
-  return text;
-}
-
 // A file or a pipe ends with a newline that nobody means.
 std::string without_last_newline(std::string text) {
   if (text.ends_with('\n')) {
@@ -35,6 +25,22 @@ std::string without_last_newline(std::string text) {
 }
 
 }  // namespace
+
+std::string checked_text(std::string text, const std::string& name) {
+  auto refuse = [&](const std::string& why) {
+    fail(ErrorCode::invalid_input, fmt::format("[prompt] {}: {}", name, why));
+  };
+  if (text.empty()) {
+    refuse("it is empty");
+  }
+  if (auto at = find_invalid_utf8(text)) {
+    refuse(fmt::format("not valid UTF-8 at byte {}", *at));
+  }
+  if (size_t at = text.find('\0'); at != std::string::npos) {
+    refuse(fmt::format("a NUL byte at byte {}", at));
+  }
+  return text;
+}
 
 void PromptSource::add_to(CLI::App& command) {
   CLI::Option* argument = command.add_option(
@@ -47,18 +53,25 @@ void PromptSource::add_to(CLI::App& command) {
 }
 
 std::optional<std::string> PromptSource::read(bool from_pipe) const {
-  checked(system, "--system");
+  if (!system.empty()) {
+    checked_text(system, "--system");
+  }
   if (text) {
-    return checked(*text, "--prompt");
+    return checked_text(*text, "--prompt");
   }
   if (!file.empty()) {
-    return without_last_newline(checked(read_file(file, kPromptLimit), file));
+    return checked_text(
+        without_last_newline(read_file(file, kPromptLimit)), file
+    );
   }
   if (from_pipe && !os::is_terminal(kStandardInput)) {
-    return without_last_newline(checked(
-        os::read_stream(kStandardInput, kPromptLimit, "standard input"),
-        "standard input"
-    ));
+    constexpr const char* kName = "standard input";
+    return checked_text(
+        without_last_newline(
+            os::read_stream(kStandardInput, kPromptLimit, kName)
+        ),
+        kName
+    );
   }
   return std::nullopt;
 }

@@ -21,4 +21,8 @@ struct PromptSource {
   std::optional<std::string> read(bool from_pipe) const;
 };
 
+/// The text, unless it is empty, no UTF-8 or has NUL bytes, as what isn't text
+/// has: then throws Error(invalid_input) naming where it came from.
+std::string checked_text(std::string text, const std::string& name);
+
 }  // namespace mlxcel::apps

@@ -3,17 +3,22 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <iostream>
+#include <optional>
+#include <utility>
 
+#include "apps/interrupt.h"
+#include "apps/output.h"
+#include "apps/prompt_source.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/os.h"
-#include "mlxcel/core/utf8.h"
 
 namespace mlxcel::apps {
 
 namespace {
 
 constexpr int kStandardInput = 0;
+constexpr int kStandardOutput = 1;
+constexpr size_t kLineLimit = 256 << 20;
 constexpr const char* kFence = "\"\"\"";
 constexpr const char* kHelp =
     "/bye ends, /clear forgets the conversation, /? shows this.\n"
@@ -22,53 +27,109 @@ constexpr const char* kHelp =
 // Lines of the user, with a prompt on a terminal.
 class Input {
  public:
-  Input() : terminal_(os::is_terminal(kStandardInput)) {}
+  Input()
+      : terminal_(os::is_terminal(kStandardInput)),
+        status_(
+            terminal_ && os::is_terminal(kStandardOutput) ? stdout : stderr
+        ) {
+    if (terminal_) {
+      line_scope_.emplace();
+    }
+  }
 
   bool terminal() const {
     return terminal_;
   }
 
-  /// The next message; false at the end of the input.
+  /// To where replies don't go: standard output may be a file.
+  void say(const std::string& text) const {
+    fmt::print(status_, "{}", text);
+    std::fflush(status_);
+  }
+
+  /// The next message; false at the end of the input. An interrupt drops what
+  /// was typed of it.
   bool next(std::string& message) {
-    if (!line(">>> ", message)) {
-      return false;
+    while (true) {
+      Line line = read_message(message);
+      if (line != Line::interrupted) {
+        return line == Line::whole;
+      }
+      say("\n(/bye or Ctrl-D ends)\n");
     }
-    if (!message.starts_with(kFence)) {
-      return true;
+  }
+
+ private:
+  enum class Line { whole, interrupted, end };
+
+  Line read_message(std::string& message) {
+    Line line = read_line(">>> ", message);
+    if (line != Line::whole || !message.starts_with(kFence)) {
+      return line;
     }
     message.erase(0, 3);
     std::string more;
     while (message.find(kFence) == std::string::npos) {
-      if (!line("... ", more)) {
-        return true;
+      line = read_line("... ", more);
+      if (line != Line::whole) {
+        return line == Line::end ? Line::whole : line;
       }
       message += (message.empty() ? "" : "\n") + more;
     }
     message.erase(message.find(kFence));
-    return true;
+    return Line::whole;
   }
 
- private:
-  bool line(const char* mark, std::string& text) {
+  Line read_line(const char* mark, std::string& text) {
     if (terminal_) {
-      fmt::print("{}", mark);
-      std::fflush(stdout);
+      say(mark);
     }
-    return static_cast<bool>(std::getline(std::cin, text));
+    while (true) {
+      if (size_t end = buffer_.find('\n'); end != std::string::npos) {
+        text = buffer_.substr(0, end);
+        buffer_.erase(0, end + 1);
+        return Line::whole;
+      }
+      std::optional<size_t> got = read_more();
+      if (!got) {
+        buffer_.clear();
+        return Line::interrupted;
+      }
+      if (*got == 0) {
+        text = std::exchange(buffer_, "");
+        return text.empty() ? Line::end : Line::whole;
+      }
+    }
+  }
+
+  // Nothing if an interrupt came first.
+  std::optional<size_t> read_more() {
+    constexpr const char* kName = "standard input";
+    if (terminal_ && interrupted().exchange(false)) {
+      return std::nullopt;
+    }
+    char piece[4096];
+    std::optional<size_t> got =
+        os::read_some(kStandardInput, piece, sizeof(piece), kName);
+    if (!got) {
+      interrupted().store(false);
+      return got;
+    }
+    buffer_.append(piece, *got);
+    if (buffer_.size() > kLineLimit) {
+      fail(
+          ErrorCode::invalid_input,
+          fmt::format("[prompt] {}: a line above {} bytes", kName, kLineLimit)
+      );
+    }
+    return got;
   }
 
   bool terminal_;
+  std::FILE* status_;
+  std::optional<LineScope> line_scope_;
+  std::string buffer_;
 };
-
-void emit(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
-void say(const Input& input, const std::string& text) {
-  std::FILE* to = input.terminal() ? stdout : stderr;
-  fmt::print(to, "{}", text);
-}
 
 class Chat {
  public:
@@ -82,18 +143,14 @@ class Chat {
   }
 
   void turn(const Input& input, const std::string& message) {
-    if (find_invalid_utf8(message)) {
-      say(input, "The message is not valid UTF-8.\n");
-      return;
-    }
     std::vector<ChatMessage> next = conversation_;
-    next.push_back({"user", message});
-    GenerateResult result = session_.reply(next, &emit);
-    emit("\n");
+    next.push_back({"user", checked_text(message, "message")});
+    GenerateResult result = session_.reply(next, &write_output);
+    write_output("\n");
     if (result.reason == FinishReason::cancelled) {
-      say(input, "[interrupted]\n");
+      input.say("[interrupted]\n");
     }
-    say(input, describe_speed(result) + "\n");
+    input.say(describe_speed(result) + "\n");
     next.push_back({"assistant", result.text});
     conversation_ = std::move(next);
   }
@@ -106,15 +163,15 @@ class Chat {
 
 void greet(const Input& input, const ChatSession& session) {
   if (input.terminal()) {
-    fmt::print("{}\n{}", describe_load(session), kHelp);
+    input.say(describe_load(session) + "\n" + kHelp);
   } else {
-    fmt::print(stderr, "reading messages from standard input, one a line\n");
+    input.say("reading messages from standard input, one a line\n");
   }
-  if (!session.has_template()) {
+  if (session.lacks_template()) {
     fmt::print(
         stderr,
-        "note: the model has no chat template (a base model); messages are "
-        "given as they are or as User: / Assistant: lines\n"
+        "note: the model has no chat template (a base model); it is given "
+        "User: and Assistant: lines\n"
     );
   }
 }
@@ -132,11 +189,11 @@ void chat_loop(ChatSession& session, const std::string& system) {
     }
     if (message == "/clear") {
       chat.clear();
-      say(input, "The conversation is empty.\n");
+      input.say("The conversation is empty.\n");
     } else if (message == "/?" || message == "/help") {
-      say(input, kHelp);
+      input.say(kHelp);
     } else if (message.starts_with("/")) {
-      say(input, "Unknown command " + quote(message) + "; /? lists them.\n");
+      input.say("Unknown command " + quote(message) + "; /? lists them.\n");
     } else if (!message.empty()) {
       try {
         chat.turn(input, message);
@@ -146,11 +203,11 @@ void chat_loop(ChatSession& session, const std::string& system) {
         if (!input.terminal()) {
           throw;
         }
-        fmt::print("error: {}\n", error.message());
+        input.say("error: " + error.message() + "\n");
       }
     }
   }
-  say(input, "\nBye.\n");
+  input.say("\nBye.\n");
 }
 
 }  // namespace mlxcel::apps

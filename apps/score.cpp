@@ -7,6 +7,7 @@
 #include "apps/command.h"
 #include "apps/npy.h"
 #include "apps/options.h"
+#include "apps/prompt_source.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/engine/score.h"
@@ -36,7 +37,9 @@ std::vector<int32_t> tokens_to_score(
     return options.tokens;
   }
   std::string text =
-      options.file.empty() ? options.text : read_file(options.file, kTextLimit);
+      options.file.empty()
+          ? checked_text(options.text, "--text")
+          : checked_text(read_file(options.file, kTextLimit), options.file);
   return checkpoint.tokenizer->encode(text, {});
 }
 
@@ -176,7 +179,7 @@ void add_score(CLI::App& program) {
       )
       ->delimiter(',');
   command
-      ->add_option("--top-n", options->top, "Most probable tokens per position")
+      ->add_option("--top-k", options->top, "Most probable tokens per position")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
   command->add_option(
       "--logits", options->logits, "Write float32 logits [T, V] as .npy"

@@ -11,6 +11,9 @@ namespace {
 // Far above any published config; a quantisation map of a large model with
 // one entry per expert stays below a few megabytes.
 constexpr uint64_t kConfigLimit = 64 << 20;
+// Tokens; a hundred times the longest that was published. Block tables and
+// position tables are sized by it.
+constexpr int64_t kMaxWindow = int64_t{1} << 30;
 
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -135,7 +138,7 @@ int64_t context_window(const Json& config) {
          {"max_position_embeddings", "n_positions", "max_sequence_length"}) {
       auto field = place.find(key);
       if (field && field->is_number() && field->as_double() >= 1) {
-        return field->as_int(1);
+        return field->as_int(1, kMaxWindow);
       }
     }
   }

@@ -30,7 +30,8 @@ std::vector<int64_t> eos_token_ids(const Json& config);
 
 /// Tokens the model was trained to see: the first positive of
 /// max_position_embeddings, n_positions, max_sequence_length in
-/// `text_config`, then at the top; 0 if none is given.
+/// `text_config`, then at the top; 0 if none is given. Throws Error above
+/// 2^30, which no model has.
 int64_t context_window(const Json& config);
 
 }  // namespace mlxcel

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ void read_exact(
 );
 /// Reads all of a stream (a pipe, standard input) up to `limit` bytes.
 std::string read_stream(int fd, size_t limit, const std::string& name);
+/// Reads what a stream has, at most `count` bytes: 0 at its end. Empty if a
+/// signal came first.
+std::optional<size_t> read_some(
+    int fd, void* to, size_t count, const std::string& name
+);
 void close_file(int fd);
 
 /// Creates `path` exclusively (never through a link) for writing.

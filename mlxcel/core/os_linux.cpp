@@ -168,6 +168,19 @@ std::string read_stream(int fd, size_t limit, const std::string& name) {
   }
 }
 
+std::optional<size_t> read_some(
+    int fd, void* to, size_t count, const std::string& name
+) {
+  ssize_t got = ::read(fd, to, count);
+  if (got < 0 && errno == EINTR) {
+    return std::nullopt;
+  }
+  if (got < 0) {
+    fail_errno("read", name);
+  }
+  return static_cast<size_t>(got);
+}
+
 void close_file(int fd) {
   ::close(fd);
 }

@@ -120,10 +120,16 @@ backend::Tensor Engine::step(std::span<const StepInput> inputs) {
 }
 
 backend::Tensor Engine::prefill(
-    Sequence& sequence, std::span<const int32_t> tokens, int64_t chunk
+    Sequence& sequence,
+    std::span<const int32_t> tokens,
+    int64_t chunk,
+    const std::atomic<bool>* cancel
 ) {
   backend::Tensor logits;
   while (!tokens.empty()) {
+    if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
+      return {};
+    }
     // The first piece ends on the grid, the others follow it.
     int64_t room = chunk - sequence.length() % chunk;
     size_t count = std::min(tokens.size(), static_cast<size_t>(room));

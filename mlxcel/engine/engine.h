@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -67,9 +68,13 @@ class Engine {
   backend::Tensor step(std::span<const StepInput> inputs);
 
   /// Appends `tokens` as prompt in pieces cut at absolute multiples of
-  /// `chunk`; logits of the last token. [1, V]
+  /// `chunk`; logits of the last token. [1, V] `cancel`, if given, ends it
+  /// between pieces, with an empty result.
   backend::Tensor prefill(
-      Sequence& sequence, std::span<const int32_t> tokens, int64_t chunk
+      Sequence& sequence,
+      std::span<const int32_t> tokens,
+      int64_t chunk,
+      const std::atomic<bool>* cancel = nullptr
   );
 
   /// Copies a row of logits to the host. [V]

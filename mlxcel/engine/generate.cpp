@@ -38,11 +38,11 @@ int64_t token_budget(const GenerateParams& params, size_t prompt) {
 void check(const GenerateParams& params, std::span<const int32_t> prompt) {
   params.sampler.check();
   if (prompt.empty()) {
-    fail(ErrorCode::usage, "[generate] the prompt is empty");
+    fail(ErrorCode::invalid_input, "[generate] the prompt is empty");
   }
   if (static_cast<int64_t>(prompt.size()) >= params.context) {
     fail(
-        ErrorCode::usage,
+        ErrorCode::invalid_input,
         fmt::format(
             "[generate] the prompt has {} tokens, the context holds {} and "
             "needs room for a reply",
@@ -167,7 +167,12 @@ GenerateResult generate(
   }
   std::span<const int32_t> fresh = reuse_prefix(sequence, prompt);
   double start = os::now();
-  backend::Tensor logits = engine.prefill(sequence, fresh, prefill_chunk());
+  backend::Tensor logits =
+      engine.prefill(sequence, fresh, prefill_chunk(), cancel);
+  if (cancelled(cancel)) {
+    result.reason = FinishReason::cancelled;
+    return result;
+  }
   std::vector<int32_t> history(prompt.begin(), prompt.end());
   int32_t token = chooser.choose(logits, history);
   double first = os::now();

@@ -43,8 +43,8 @@ struct GenerateResult {
 /// Continues `prompt` (all tokens of the conversation; those that `sequence`
 /// already holds are not computed again) and hands out text as soon as it is
 /// certain. `cancel`, if given, ends the reply at the next token.
-/// Throws Error(usage) for an empty prompt, one longer than the context, or
-/// parameters out of range.
+/// Throws Error(invalid_input) for an empty prompt or one longer than the
+/// context, Error(usage) for parameters out of range.
 GenerateResult generate(
     Engine& engine,
     Sequence& sequence,

@@ -31,6 +31,24 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// NaN compares with nothing: a row that has one gives no order to draw from.
+float largest(std::span<const float> logits) {
+  float best = -INFINITY;
+  bool numbers = true;
+  for (float logit : logits) {
+    numbers &= !std::isnan(logit);
+    best = std::max(best, logit);
+  }
+  if (!numbers || !std::isfinite(best)) {
+    fail(
+        ErrorCode::invalid_input,
+        "[sampling] logits: not numbers; the model's weights are broken or its "
+        "arithmetic overflows"
+    );
+  }
+  return best;
+}
+
 }  // namespace
 
 void SamplerParams::check() const {
@@ -103,7 +121,7 @@ void Sampler::penalize(
 // Leaves in candidates_ what top-k, top-p and min-p keep, in that order, all
 // on the distribution before temperature. Ties with the k-th stay.
 void Sampler::filter(std::span<const float> logits) {
-  float best = *std::max_element(logits.begin(), logits.end());
+  float best = largest(logits);
   // Below this, a token weighs less than a float can add to the sum.
   float floor = params_.min_p > 0
                     ? best + static_cast<float>(std::log(params_.min_p))

@@ -113,6 +113,16 @@ void report_times(
 }  // namespace
 
 std::string model_directory(const std::string& path) {
+  if (path.ends_with(".gguf") && !directory_exists(path)) {
+    fail(
+        ErrorCode::unsupported,
+        fmt::format(
+            "[loading] {}: models don't run from GGUF files; `mlxcel convert "
+            "FILE.gguf OUT_DIR` makes a model directory of one",
+            path
+        )
+    );
+  }
   if (file_exists(path)) {
     return parent_path(path);
   }

@@ -107,6 +107,9 @@ void scale_yarn(
 }
 
 std::string scaling_kind(const Json& scaling) {
+  if (!scaling.is_object()) {
+    scaling.reject("expected an object, got " + scaling.preview());
+  }
   std::string kind = scaling.string_or("rope_type", "");
   return kind.empty() ? scaling.string_or("type", "default") : kind;
 }
