@@ -1,6 +1,7 @@
 #pragma once
 
 #include "mlxcel/backend/cpu/kernels.h"
+#include "mlxcel/backend/cpu/simd_math.h"
 
 namespace mlxcel::backend::cpu {
 
@@ -90,17 +91,56 @@ struct RowOperations {
   }
 
   static void softcap(float* x, float limit, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      x[i] = limit * __builtin_tanhf(x[i] / limit);
+    F limits = S::set(limit);
+    F inverse = S::set(1.0F / limit);
+    int64_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) {
+      S::store(x + i, limits * tanh_of<S>(S::load(x + i) * inverse));
+    }
+    if (i < n) {
+      float rest[kWidth] = {};
+      for (int64_t j = i; j < n; ++j) {
+        rest[j - i] = x[j];
+      }
+      S::store(rest, limits * tanh_of<S>(S::load(rest) * inverse));
+      for (int64_t j = i; j < n; ++j) {
+        x[j] = rest[j - i];
+      }
     }
   }
 
-  static int64_t argmax(const float* x, int64_t n) {
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; ++i) {
-      best = x[i] > x[best] ? i : best;
+  static float largest(const float* x, int64_t n) {
+    F best = S::set(x[0]);
+    int64_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) {
+      best = S::max(best, S::load(x + i));
     }
-    return best;
+    float result = S::largest(best);
+    for (; i < n; ++i) {
+      result = x[i] > result ? x[i] : result;
+    }
+    return result;
+  }
+
+  // The first stretch that holds the largest value, then its place in it.
+  static int64_t argmax(const float* x, int64_t n) {
+    constexpr int64_t kStretch = 512;
+    int64_t start = 0;
+    float best = -__builtin_inff();
+    for (int64_t at = 0; at < n; at += kStretch) {
+      float found = largest(x + at, n - at < kStretch ? n - at : kStretch);
+      if (found > best) {
+        best = found;
+        start = at;
+      }
+    }
+    int64_t end = n - start < kStretch ? n : start + kStretch;
+    for (int64_t i = start; i < end; ++i) {
+      if (x[i] == best) {
+        return i;
+      }
+    }
+    return 0;
   }
 
   static constexpr RowKernels table() {

@@ -40,6 +40,9 @@ struct SimdAvx2 {
   static F max(F low, F x) {
     return _mm256_max_ps(low, x);
   }
+  static F less(F x, F bound, F a, F b) {
+    return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, bound, _CMP_LT_OQ));
+  }
   static float sum(F x) {
     __m128 y =
         _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

@@ -40,6 +40,9 @@ struct SimdAvx512 {
   static F max(F low, F x) {
     return _mm512_max_ps(low, x);
   }
+  static F less(F x, F bound, F a, F b) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, bound, _CMP_LT_OQ), b, a);
+  }
   static float sum(F x) {
     return _mm512_reduce_add_ps(x);
   }

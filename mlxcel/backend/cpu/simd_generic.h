@@ -50,6 +50,10 @@ struct SimdGeneric {
   static F max(F low, F x) {
     return low > x ? low : x;
   }
+  /// a where x < bound, else b.
+  static F less(F x, F bound, F a, F b) {
+    return x < bound ? a : b;
+  }
   static float sum(F x) {
     return (x[0] + x[2]) + (x[1] + x[3]);
   }
