@@ -15,11 +15,11 @@ Attention::Attention(
   int64_t queries = spec.heads * spec.head_dim;
   int64_t keys = spec.kv_heads * spec.head_dim;
   qkv_ = binder.backend().prepare_linear({{
-      binder.matrix(path(names.query), queries, width),
-      binder.matrix(path(names.key), keys, width),
-      binder.matrix(path(names.value), keys, width),
+      binder.matrix(path(names.query), queries, width, spec.qkv_bias),
+      binder.matrix(path(names.key), keys, width, spec.qkv_bias),
+      binder.matrix(path(names.value), keys, width, spec.qkv_bias),
   }});
-  output_ = binder.linear(path(names.output), width, queries);
+  output_ = binder.linear(path(names.output), width, queries, spec.output_bias);
 
   backend::AttentionSpec device;
   device.layer = layer;

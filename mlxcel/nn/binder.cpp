@@ -6,15 +6,20 @@
 
 namespace mlxcel::nn {
 
-LinearWeight Binder::matrix(const std::string& path, int64_t rows, int64_t cols)
-    const {
-  return bind_linear(weights_, path, rows, cols, quantization_);
+LinearWeight Binder::matrix(
+    const std::string& path, int64_t rows, int64_t cols, bool bias
+) const {
+  LinearWeight weight = bind_linear(weights_, path, rows, cols, quantization_);
+  if (!bias) {
+    weight.bias.reset();
+  }
+  return weight;
 }
 
 std::shared_ptr<const backend::PreparedLinear> Binder::linear(
-    const std::string& path, int64_t rows, int64_t cols
+    const std::string& path, int64_t rows, int64_t cols, bool bias
 ) const {
-  return backend_.prepare_linear({{matrix(path, rows, cols)}});
+  return backend_.prepare_linear({{matrix(path, rows, cols, bias)}});
 }
 
 BoundNorm Binder::norm(

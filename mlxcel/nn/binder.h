@@ -38,10 +38,13 @@ class Binder {
   backend::Backend& backend() const {
     return backend_;
   }
-  LinearWeight matrix(const std::string& path, int64_t rows, int64_t cols)
-      const;
+  /// `bias`: whether the layer has one. A stored bias that the config denies
+  /// is left alone, as the official implementations do.
+  LinearWeight matrix(
+      const std::string& path, int64_t rows, int64_t cols, bool bias = false
+  ) const;
   std::shared_ptr<const backend::PreparedLinear> linear(
-      const std::string& path, int64_t rows, int64_t cols
+      const std::string& path, int64_t rows, int64_t cols, bool bias = false
   ) const;
   /// `<path>.weight` (and `.bias`) of shape [width].
   BoundNorm norm(const std::string& path, const NormSpec& spec, int64_t width)

@@ -14,10 +14,10 @@ Mlp::Mlp(
     return layer_path(names, layer, module);
   };
   gate_up_ = binder.backend().prepare_linear({{
-      binder.matrix(path(names.gate), spec.width, width),
-      binder.matrix(path(names.up), spec.width, width),
+      binder.matrix(path(names.gate), spec.width, width, spec.bias),
+      binder.matrix(path(names.up), spec.width, width, spec.bias),
   }});
-  down_ = binder.linear(path(names.down), width, spec.width);
+  down_ = binder.linear(path(names.down), width, spec.width, spec.bias);
 }
 
 backend::Tensor Mlp::forward(

@@ -28,6 +28,7 @@ def case(config, changes=None, **extra):
     dead = DEAD + extra.pop("dead", [])
     all_changes = COMMON | {
         "tie_word_embeddings": not config["tie_word_embeddings"],
+        "num_key_value_heads": 2 if config.get("num_key_value_heads") == 1 else 1,
     } | (changes or {})
     changes = {key: value for key, value in all_changes.items()
                if key in config and key not in dead}

@@ -314,10 +314,10 @@ TEST_P(Golden, EveryTensorMatters) {
     Weight weight = changed.at(name);
     std::span<const std::byte> bytes = weight.bytes();
     std::vector<std::byte> other(bytes.begin(), bytes.end());
-    // Halve floats, flip bits of packed codes.
+    // Shift floats, flip the bits of packed codes.
     for (size_t i = 0; i + 4 <= other.size(); i += 4) {
       if (weight.dtype == DType::f32) {
-        float value = load_le<float>(&other[i]) * (i % 8 == 0 ? 0.3F : 1.6F);
+        float value = load_le<float>(&other[i]) + (i % 8 == 0 ? 0.5F : -0.5F);
         std::memcpy(&other[i], &value, 4);
       } else {
         uint32_t word = ~load_le<uint32_t>(&other[i]);
