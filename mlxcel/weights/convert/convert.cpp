@@ -11,7 +11,6 @@
 #include "mlxcel/core/os.h"
 #include "mlxcel/weights/convert/gguf_model.h"
 #include "mlxcel/weights/convert/gguf_tokenizer.h"
-#include "mlxcel/weights/convert/json_text.h"
 #include "mlxcel/weights/convert/output_directory.h"
 #include "mlxcel/weights/convert/tensor_convert.h"
 

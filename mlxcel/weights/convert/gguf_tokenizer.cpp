@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "mlxcel/core/utf8.h"
 #include "mlxcel/weights/convert/json_text.h"
 
 namespace mlxcel::convert {
@@ -68,7 +69,7 @@ void read_tokens(
     );
   }
   for (size_t i = 0; i < texts.size(); ++i) {
-    if (!is_utf8(texts[i])) {
+    if (find_invalid_utf8(texts[i])) {
       gguf.reject(fmt::format("{}[{}]", kTokens, i), "not UTF-8");
     }
     // As llama.cpp names them.
@@ -443,7 +444,7 @@ GgufTokenizer read_tokenizer(const GgufFile& gguf, int64_t vocab_size) {
   read_switches(gguf, bos_by_default, tokenizer);
   tokenizer.chat_template =
       gguf.find_string("tokenizer.chat_template").value_or("");
-  if (!is_utf8(tokenizer.chat_template)) {
+  if (find_invalid_utf8(tokenizer.chat_template)) {
     gguf.reject("tokenizer.chat_template", "not UTF-8");
   }
   return tokenizer;
@@ -508,7 +509,7 @@ nlohmann::ordered_json tokenizer_config(
 }
 
 nlohmann::ordered_json generation_config(const GgufTokenizer& tokenizer) {
-  nlohmann::ordered_json json;
+  auto json = nlohmann::ordered_json::object();
   if (tokenizer.bos) {
     json["bos_token_id"] = *tokenizer.bos;
   }
