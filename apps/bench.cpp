@@ -64,7 +64,6 @@ Sample measure(Engine& engine, const BenchOptions& options) {
   double done = os::now();
   sample.prefill = static_cast<double>(prompt.size()) / (prefilled - start);
   sample.decode = static_cast<double>(options.generate) / (done - prefilled);
-  sample.bandwidth = measure_read_bandwidth(ThreadPool::instance());
   return sample;
 }
 
@@ -99,6 +98,7 @@ void print_row(const char* name, const std::vector<double>& values) {
 void print_text(
     const Checkpoint& checkpoint,
     uint64_t bytes,
+    uint64_t resident,
     const BenchOptions& options,
     const std::vector<Sample>& samples
 ) {
@@ -121,13 +121,14 @@ void print_text(
       static_cast<double>(bytes) * 1e-6,
       bandwidth * 1e-9,
       100 * decode * static_cast<double>(bytes) / bandwidth,
-      static_cast<double>(os::peak_resident_bytes()) * 1e-6
+      static_cast<double>(resident) * 1e-6
   );
 }
 
 void print_json(
     const Checkpoint& checkpoint,
     uint64_t bytes,
+    uint64_t resident,
     const BenchOptions& options,
     const std::vector<Sample>& samples
 ) {
@@ -148,7 +149,7 @@ void print_json(
   out["read_bandwidth_gb_s"] = bandwidth;
   out["weight_bytes"] = bytes;
   out["load_s"] = checkpoint.load_seconds;
-  out["peak_resident_bytes"] = os::peak_resident_bytes();
+  out["peak_resident_bytes"] = resident;
   fmt::print("{}\n", out.dump(2));
 }
 
@@ -157,17 +158,17 @@ void run(const BenchOptions& options) {
   load.tokenizer = false;
   Checkpoint checkpoint = load_model(options.model.model, load);
   Engine engine(*checkpoint.model.model, options.prompt + options.generate + 1);
-  BenchOptions warm_up = options;
-  warm_up.prompt = std::min<int64_t>(options.prompt, 64);
-  warm_up.generate = std::min<int64_t>(options.generate, 4);
-  measure(engine, warm_up);
+  measure(engine, options);  // warms up
+  // Before the bandwidth is measured, which takes memory of its own.
+  uint64_t resident = os::peak_resident_bytes();
   std::vector<Sample> samples;
   for (int i = 0; i < options.repetitions; ++i) {
     samples.push_back(measure(engine, options));
+    samples.back().bandwidth = measure_read_bandwidth(ThreadPool::instance());
   }
   uint64_t bytes = weight_bytes(checkpoint.model.directory);
-  options.json ? print_json(checkpoint, bytes, options, samples)
-               : print_text(checkpoint, bytes, options, samples);
+  options.json ? print_json(checkpoint, bytes, resident, options, samples)
+               : print_text(checkpoint, bytes, resident, options, samples);
 }
 
 }  // namespace

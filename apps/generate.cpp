@@ -62,6 +62,7 @@ void answer(
 }
 
 void run(const Options& options, bool from_pipe) {
+  options.model.require_model();
   std::optional<std::string> prompt = options.prompt.read(from_pipe);
   ChatSession session(
       options.model, options.sampling, !options.no_chat_template

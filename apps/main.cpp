@@ -69,6 +69,14 @@ int run(int argc, char** argv) {
   add_bench(program);
   add_synth(program);
   add_completion(program);
+  if (argc > 1 && argv[1][0] != '-' &&
+      program.get_subcommand_no_throw(argv[1]) == nullptr) {
+    fail(
+        ErrorCode::usage,
+        "[command line] " + quote(argv[1]) +
+            " is no command; `mlxcel --help` lists them"
+    );
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -46,10 +46,14 @@ void ModelOptions::add_to(CLI::App& command) {
       ->group("Device");
 }
 
-LoadOptions ModelOptions::load_options() const {
+void ModelOptions::require_model() const {
   if (model.empty()) {
     fail(ErrorCode::usage, "[command line] no model: give -m MODEL");
   }
+}
+
+LoadOptions ModelOptions::load_options() const {
+  require_model();
   if (threads > 0) {
     ThreadPool::instance().resize(threads);
   }

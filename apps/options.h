@@ -23,8 +23,10 @@ struct ModelOptions {
 
   /// `-m MODEL` or the positional argument, and the device flags.
   void add_to(CLI::App& command);
-  /// Sets up the thread pool and gives what load_model() takes. Throws
-  /// Error(usage) without a model.
+  /// Throws Error(usage) without a model.
+  void require_model() const;
+  /// Sets up the thread pool and gives what load_model() takes. Throws what
+  /// require_model() throws.
   LoadOptions load_options() const;
 };
 

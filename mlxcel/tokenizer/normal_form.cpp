@@ -43,9 +43,18 @@ int combining_class(char32_t c) {
       ->combining_class;
 }
 
-void decompose(char32_t c, int options, std::vector<int32_t>& out) {
+/// A character of the result and the byte of the run that it comes from.
+struct Part {
+  char32_t c;
+  int combining_class;
+  size_t source;
+};
+
+void decompose(
+    char32_t c, size_t source, int options, std::vector<Part>& out
+) {
   if ((unicode::attributes()[c] & unicode::keep) != 0) {
-    out.push_back(static_cast<int32_t>(c));
+    out.push_back({c, 0, source});
     return;
   }
   std::array<utf8proc_int32_t, 32> parts{};
@@ -57,70 +66,82 @@ void decompose(char32_t c, int options, std::vector<int32_t>& out) {
       static_cast<utf8proc_option_t>(options),
       &boundary
   );
-  out.insert(out.end(), parts.data(), parts.data() + count);
+  for (utf8proc_ssize_t i = 0; i < count; ++i) {
+    auto part = static_cast<char32_t>(parts[static_cast<size_t>(i)]);
+    out.push_back({part, combining_class(part), source});
+  }
 }
 
 /// Canonical ordering: stable by combining class between starters.
-void order(std::vector<int32_t>& codes) {
-  auto cls = [](int32_t c) {
-    return combining_class(static_cast<char32_t>(c));
-  };
-  auto begin = codes.begin();
-  while (begin != codes.end()) {
-    begin = std::find_if(begin, codes.end(), [&](int32_t c) {
-      return cls(c) != 0;
-    });
-    auto end = std::find_if(begin, codes.end(), [&](int32_t c) {
-      return cls(c) == 0;
-    });
-    std::stable_sort(begin, end, [&](int32_t a, int32_t b) {
-      return cls(a) < cls(b);
+void order(std::vector<Part>& parts) {
+  auto starts = [](const Part& part) { return part.combining_class == 0; };
+  auto begin = parts.begin();
+  while (begin != parts.end()) {
+    begin = std::find_if_not(begin, parts.end(), starts);
+    auto end = std::find_if(begin, parts.end(), starts);
+    std::stable_sort(begin, end, [](const Part& a, const Part& b) {
+      return a.combining_class < b.combining_class;
     });
     begin = end;
   }
 }
 
-/// Composes in place. Characters that the tables do not compose stand
-/// between what utf8proc composes.
-void compose(std::vector<int32_t>& codes) {
-  std::vector<int32_t> out;
-  std::vector<int32_t> part;
-  auto flush = [&] {
-    utf8proc_ssize_t count = utf8proc_normalize_utf32(
-        part.data(), static_cast<utf8proc_ssize_t>(part.size()),
-        static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE)
-    );
-    out.insert(out.end(), part.begin(), part.begin() + count);
-    part.clear();
-  };
-  for (int32_t c : codes) {
-    if ((unicode::attributes()[static_cast<char32_t>(c)] &
-         (unicode::keep | unicode::class_zero)) != 0) {
-      flush();
-      out.push_back(c);
-    } else {
-      part.push_back(c);
-    }
+/// The character that two compose to, or 0. None younger than the tables.
+char32_t composite(char32_t first, char32_t second) {
+  uint32_t young = unicode::keep | unicode::class_zero;
+  const unicode::AttributeTable& table = unicode::attributes();
+  if (((table[first] | table[second]) & young) != 0) {
+    return 0;
   }
-  flush();
-  codes = std::move(out);
+  std::array<utf8proc_int32_t, 2> pair{
+      static_cast<int32_t>(first), static_cast<int32_t>(second)};
+  utf8proc_ssize_t count = utf8proc_normalize_utf32(
+      pair.data(),
+      pair.size(),
+      static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE)
+  );
+  return count == 1 ? static_cast<char32_t>(pair[0]) : 0;
 }
 
-std::string normalize_run(std::string_view run, const Form& form) {
-  std::vector<int32_t> codes;
+/// The Unicode Standard 3.11, D117: each character composes with the last
+/// starter unless one of the same or a higher class stands between.
+void compose(std::vector<Part>& parts) {
+  size_t done = 0;
+  size_t starter = parts.size();  // none yet
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Part part = parts[i];
+    bool has_starter = starter < done;
+    bool adjacent = has_starter && starter + 1 == done;
+    bool blocked =
+        !adjacent && has_starter &&
+        parts[done - 1].combining_class >= part.combining_class;
+    char32_t both = has_starter && !blocked
+                        ? composite(parts[starter].c, part.c)
+                        : 0;
+    if (both != 0) {
+      parts[starter].c = both;
+      continue;
+    }
+    if (part.combining_class == 0) {
+      starter = done;
+    }
+    parts[done++] = part;
+  }
+  parts.resize(done);
+}
+
+std::vector<Part> normalize_run(std::string_view run, const Form& form) {
+  std::vector<Part> parts;
   const char* p = run.data();
   while (p != run.data() + run.size()) {
-    decompose(utf8::next(p), form.options, codes);
+    auto source = static_cast<size_t>(p - run.data());
+    decompose(utf8::next(p), source, form.options, parts);
   }
-  order(codes);
+  order(parts);
   if (form.compose) {
-    compose(codes);
+    compose(parts);
   }
-  std::string out;
-  for (int32_t c : codes) {
-    utf8::append(out, static_cast<char32_t>(c));
-  }
-  return out;
+  return parts;
 }
 
 struct Run {
@@ -161,19 +182,6 @@ Run next_run(std::string_view text, size_t from, uint32_t safe) {
   return {text.size(), text.size()};
 }
 
-/// Bytes of the whole characters that both begin with.
-size_t common_prefix(std::string_view a, std::string_view b) {
-  size_t done = 0;
-  while (done < a.size()) {
-    size_t size = utf8::length(static_cast<unsigned char>(a[done]));
-    if (b.substr(std::min(done, b.size()), size) != a.substr(done, size)) {
-      break;
-    }
-    done += size;
-  }
-  return done;
-}
-
 }  // namespace
 
 void normalize(Text& text, NormalForm kind) {
@@ -184,14 +192,16 @@ void normalize(Text& text, NormalForm kind) {
     return;
   }
   TextEditor editor(text);
+  std::string character;
   while (run.begin < view.size()) {
+    editor.keep(run.begin - editor.position());
     std::string_view old = view.substr(run.begin, run.end - run.begin);
-    std::string changed = normalize_run(old, form);
-    size_t same = common_prefix(old, changed);
-    editor.keep(run.begin + same - editor.position());
-    if (same < old.size()) {
-      editor.swap(old.size() - same, std::string_view(changed).substr(same));
+    for (const Part& part : normalize_run(old, form)) {
+      character.clear();
+      utf8::append(character, part.c);
+      editor.insert_from(part.source, character);
     }
+    editor.skip(old.size());
     run = next_run(view, run.end, form.safe);
   }
   editor.finish();

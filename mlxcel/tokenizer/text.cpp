@@ -79,9 +79,9 @@ void TextEditor::insert(std::string_view addition) {
   put(addition, origin);
 }
 
-void TextEditor::insert_before(std::string_view addition) {
+void TextEditor::insert_from(size_t ahead, std::string_view addition) {
   put(addition,
-      text_.tracked_ ? text_.origin(position_) : Text::Origin{0, 0});
+      text_.tracked_ ? text_.origin(position_ + ahead) : Text::Origin{0, 0});
 }
 
 void TextEditor::finish() {

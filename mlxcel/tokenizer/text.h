@@ -74,8 +74,12 @@ class TextEditor {
   void swap(size_t count, std::string_view replacement);
   /// Puts in text with the origin of the byte before.
   void insert(std::string_view addition);
-  /// Puts in text with the origin of the byte after.
-  void insert_before(std::string_view addition);
+  /// Puts in text with the origin of the next byte, or of the one that is
+  /// `ahead` bytes behind it.
+  void insert_before(std::string_view addition) {
+    insert_from(0, addition);
+  }
+  void insert_from(size_t ahead, std::string_view addition);
   /// Keeps the rest and changes the text.
   void finish();
 

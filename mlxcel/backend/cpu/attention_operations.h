@@ -19,6 +19,8 @@ struct AttentionOperations {
   static constexpr float kMasked = -__builtin_inff();
   // Below any score, yet finite: a tile without a visible key changes nothing.
   static constexpr float kNothing = -1e30F;
+  // Lanes of the widest vectors; sizes are rounded up to it.
+  static constexpr int64_t kWidest = 16;
   // Queries of a decode piece whose scores are on the stack at once.
   static constexpr int64_t kQueries = 12;
 
@@ -148,18 +150,86 @@ struct AttentionOperations {
       S::store(scores + i, weight);
       total = total + weight;
     }
-    float factor = exp2_of_one<S>(before - now);
+    // 2^0 is exactly 1: the shortcut does not change a bit.
+    float factor = now > before ? exp2_of_one<S>(before - now) : 1.0F;
     *peak = now;
     *sum = *sum * factor + S::sum(total);
     return factor;
   }
 
+  // Scores of a tile's first `tokens` tokens, block by block.
+  template <class T>
+  static void score_tile(
+      const SpanWork& work,
+      int64_t tile,
+      int64_t tokens,
+      int64_t from,
+      int64_t count,
+      float* scores
+  ) {
+    const KvView& kv = *work.kv;
+    const int32_t* blocks = work.blocks + tile / kBlockTokens;
+    for (int64_t at = 0; at < tokens; at += kBlockTokens, ++blocks) {
+      bool more = tile + at + kBlockTokens < work.end;
+      SmallProduct<S>::template multiply<T>({
+          .rows = count,
+          .cols = kBlockTokens,
+          .depth = kv.key_dim,
+          .a = work.queries + from * kv.key_dim,
+          .lda = kv.key_dim,
+          .b = reinterpret_cast<const T*>(kv.keys(blocks[0], work.kv_head)),
+          .ldb = kBlockTokens,
+          .c = scores + at,
+          .ldc = kTileTokens,
+          .factors = nullptr,
+          .ahead = more ? block_distance(kv, blocks) : 0,
+      });
+    }
+  }
+
+  // Adds the tile's weighted values; `factors` null: nothing was summed yet.
+  template <class T>
+  static void sum_tile(
+      const SpanWork& work,
+      int64_t tile,
+      int64_t tokens,
+      int64_t from,
+      int64_t count,
+      const float* weights,
+      const float* factors
+  ) {
+    static constexpr float kOnes[kQueries] = {
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const KvView& kv = *work.kv;
+    const int32_t* blocks = work.blocks + tile / kBlockTokens;
+    for (int64_t at = 0; at < tokens; at += kBlockTokens, ++blocks) {
+      bool more = tile + at + kBlockTokens < work.end;
+      int64_t left = tokens - at;
+      SmallProduct<S>::template multiply<T>({
+          .rows = count,
+          .cols = kv.value_stride,
+          .depth = left < kBlockTokens ? left : kBlockTokens,
+          .a = weights + at,
+          .lda = kTileTokens,
+          .b = reinterpret_cast<const T*>(kv.values(blocks[0], work.kv_head)),
+          .ldb = kv.value_stride,
+          .c = work.partial + from * kv.value_stride,
+          .ldc = kv.value_stride,
+          .factors = at == 0 ? factors : kOnes,
+          .ahead = more ? block_distance(kv, blocks) : 0,
+      });
+    }
+  }
+
+  // Bytes from a block to the sequence's next.
+  static ptrdiff_t block_distance(const KvView& kv, const int32_t* blocks) {
+    return (static_cast<ptrdiff_t>(blocks[1]) - blocks[0]) *
+           static_cast<ptrdiff_t>(kv.block_stride);
+  }
+
   template <class T>
   static void span_of(const SpanWork& work, int64_t from, int64_t count) {
-    const KvView& kv = *work.kv;
-    const float* queries = work.queries + from * kv.key_dim;
-    float* values = work.partial + from * kv.value_stride;
-    float* peaks = work.partial + work.group * kv.value_stride + from;
+    float* peaks = work.partial + work.group * work.kv->value_stride + from;
     float* sums = peaks + work.group;
     for (int64_t i = 0; i < count; ++i) {
       peaks[i] = kNothing;
@@ -167,30 +237,11 @@ struct AttentionOperations {
     }
     alignas(64) float scores[kQueries * kTileTokens];
     float factors[kQueries];
-    float ones[kQueries];
-    const float* scaling = nullptr;
-    int64_t tile = work.first / kTileTokens * kTileTokens;
-    for (; tile < work.end; tile += kTileTokens) {
+    int64_t start = work.first / kTileTokens * kTileTokens;
+    for (int64_t tile = start; tile < work.end; tile += kTileTokens) {
       int64_t tokens = work.end - tile;
       tokens = tokens < kTileTokens ? tokens : kTileTokens;
-      const int32_t* blocks = work.blocks + tile / kBlockTokens;
-      for (int64_t at = 0; at < tokens; at += kBlockTokens) {
-        const auto* keys = reinterpret_cast<const T*>(
-            kv.keys(blocks[at / kBlockTokens], work.kv_head)
-        );
-        SmallProduct<S>::multiply(
-            count,
-            kBlockTokens,
-            kv.key_dim,
-            queries,
-            kv.key_dim,
-            keys,
-            kBlockTokens,
-            scores + at,
-            kTileTokens,
-            nullptr
-        );
-      }
+      score_tile<T>(work, tile, tokens, from, count, scores);
       for (int64_t i = 0; i < count; ++i) {
         factors[i] = weigh(
             scores + i * kTileTokens,
@@ -199,27 +250,16 @@ struct AttentionOperations {
             peaks + i,
             sums + i
         );
-        ones[i] = 1.0F;
       }
-      scaling = scaling == nullptr ? nullptr : factors;
-      for (int64_t at = 0; at < tokens; at += kBlockTokens) {
-        int64_t n = tokens - at < kBlockTokens ? tokens - at : kBlockTokens;
-        SmallProduct<S>::multiply(
-            count,
-            kv.value_stride,
-            n,
-            scores + at,
-            kTileTokens,
-            reinterpret_cast<const T*>(
-                kv.values(blocks[at / kBlockTokens], work.kv_head)
-            ),
-            kv.value_stride,
-            values,
-            kv.value_stride,
-            scaling
-        );
-        scaling = ones;
-      }
+      sum_tile<T>(
+          work,
+          tile,
+          tokens,
+          from,
+          count,
+          scores,
+          tile == start ? nullptr : factors
+      );
     }
   }
 
@@ -268,8 +308,8 @@ struct AttentionOperations {
     }
   }
 
-  // Widens a tile of keys to [key_dim, kTileTokens] and of values to
-  // [kTileTokens, value_stride]; tokens from `tokens` on become zero.
+  // Widens the blocks of a tile's first tokens: keys to [key_dim, kTileTokens],
+  // values to [tokens, value_stride].
   template <class T>
   static void unpack_tile(
       const BlockWork& work,
@@ -279,37 +319,22 @@ struct AttentionOperations {
       float* values
   ) {
     const KvView& kv = *work.kv;
-    for (int64_t at = 0; at < kTileTokens; at += kBlockTokens) {
+    for (int64_t at = 0; at < tokens; at += kBlockTokens) {
       int64_t n = tokens - at < kBlockTokens ? tokens - at : kBlockTokens;
-      if (n > 0) {
-        int32_t block = work.blocks[(tile + at) / kBlockTokens];
-        const auto* k =
-            reinterpret_cast<const T*>(kv.keys(block, work.kv_head));
-        const auto* v =
-            reinterpret_cast<const T*>(kv.values(block, work.kv_head));
-        for (int64_t d = 0; d < kv.key_dim; ++d) {
-          for (int64_t i = 0; i < kBlockTokens; i += kWidth) {
-            S::store(
-                keys + d * kTileTokens + at + i,
-                S::load(k + d * kBlockTokens + i)
-            );
-          }
-        }
-        for (int64_t i = 0; i < n * kv.value_stride; i += kWidth) {
-          S::store(values + at * kv.value_stride + i, S::load(v + i));
+      int32_t block = work.blocks[(tile + at) / kBlockTokens];
+      const auto* k = reinterpret_cast<const T*>(kv.keys(block, work.kv_head));
+      const auto* v =
+          reinterpret_cast<const T*>(kv.values(block, work.kv_head));
+      for (int64_t d = 0; d < kv.key_dim; ++d) {
+        for (int64_t i = 0; i < kBlockTokens; i += kWidth) {
+          S::store(
+              keys + d * kTileTokens + at + i, S::load(k + d * kBlockTokens + i)
+          );
         }
       }
-    }
-    int64_t blocks_end = (tokens + kBlockTokens - 1) / kBlockTokens;
-    for (int64_t d = 0; d < kv.key_dim; ++d) {
-      for (int64_t i = blocks_end * kBlockTokens; i < kTileTokens; ++i) {
-        keys[d * kTileTokens + i] = 0;
+      for (int64_t i = 0; i < n * kv.value_stride; i += kWidth) {
+        S::store(values + at * kv.value_stride + i, S::load(v + i));
       }
-    }
-    for (int64_t i = tokens * kv.value_stride;
-         i < kTileTokens * kv.value_stride;
-         ++i) {
-      values[i] = 0;
     }
   }
 
@@ -344,18 +369,20 @@ struct AttentionOperations {
       } else {
         unpack_tile<float>(work, tile, tokens, keys, values);
       }
-      SmallProduct<S>::multiply(
-          queries,
-          kTileTokens,
-          kv.key_dim,
-          work.queries,
-          kv.key_dim,
-          keys,
-          kTileTokens,
-          scores,
-          kTileTokens,
-          nullptr
-      );
+      // Columns that no row sees are masked below, whatever they hold.
+      SmallProduct<S>::template multiply<float>({
+          .rows = queries,
+          .cols = (tokens + kWidest - 1) / kWidest * kWidest,
+          .depth = kv.key_dim,
+          .a = work.queries,
+          .lda = kv.key_dim,
+          .b = keys,
+          .ldb = kTileTokens,
+          .c = scores,
+          .ldc = kTileTokens,
+          .factors = nullptr,
+          .ahead = 0,
+      });
       for (int64_t i = 0; i < queries; ++i) {
         int64_t high = work.position + i / work.group + 1;
         int64_t low = work.window > 0 ? high - work.window : 0;
@@ -367,18 +394,19 @@ struct AttentionOperations {
             totals + i
         );
       }
-      SmallProduct<S>::multiply(
-          queries,
-          kv.value_stride,
-          kTileTokens,
-          scores,
-          kTileTokens,
-          values,
-          kv.value_stride,
-          sums,
-          kv.value_stride,
-          factors
-      );
+      SmallProduct<S>::template multiply<float>({
+          .rows = queries,
+          .cols = kv.value_stride,
+          .depth = tokens,
+          .a = scores,
+          .lda = kTileTokens,
+          .b = values,
+          .ldb = kv.value_stride,
+          .c = sums,
+          .ldc = kv.value_stride,
+          .factors = factors,
+          .ahead = 0,
+      });
     }
     for (int64_t i = 0; i < queries; ++i) {
       float* out = work.out + i / work.group * work.out_stride +

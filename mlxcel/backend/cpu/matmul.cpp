@@ -134,13 +134,17 @@ bool has_kernels(const WeightFormat& format) {
 
 std::shared_ptr<const CpuLinear> make_cpu_linear(const WeightGroup& group) {
   auto linear = std::make_shared<CpuLinear>();
+  auto plan = std::make_shared<LinearPlan>();
   for (const LinearWeight& source : group.parts) {
     CpuLinear::Part part = make_part(source);
     part.first = linear->rows;
     linear->rows += part.rows;
     linear->cols = source.cols;
+    plan->formats.push_back(row_format(source.format, source.cols));
+    plan->biased = plan->biased || !part.bias.empty();
     linear->parts.push_back(std::move(part));
   }
+  linear->plan = std::move(plan);
   return linear;
 }
 
@@ -162,82 +166,84 @@ const MatmulKernels& matmul_kernels(Isa isa) {
 bool MatmulJob::same_kernel(int a, int b) const {
   const RowFormat& left = format(a);
   const RowFormat& right = format(b);
-  return left.bits == right.bits && left.group == right.group &&
-         left.type == right.type;
-}
-
-bool MatmulJob::plain() const {
-  return !epilogue.activation && !epilogue.gate &&
-         epilogue.residual == nullptr &&
-         std::ranges::all_of(weight.parts, [](const CpuLinear::Part& each) {
-           return each.bias.empty();
-         });
+  return a == b || (left.bits == right.bits && left.group == right.group &&
+                    left.type == right.type);
 }
 
 void MatmulJob::quantize(Order (*order_of)(int bits)) {
   scratch.used = 0;
   scratch.activations.assign(weight.parts.size(), 0);
-  for (size_t i = 0; i < weight.parts.size(); ++i) {
-    const RowFormat& wanted = scratch.formats[i];
-    if (mode != ActivationMode::int8 || wanted.bits == 0) {
+  for (int i = 0; i < parts(); ++i) {
+    if (!is_int8(i)) {
       continue;
     }
-    Order order = order_of(wanted.bits);
+    int group = format(i).group;
+    Order order = order_of(format(i).bits);
     size_t at = 0;
-    while (at < scratch.used && (scratch.quantized[at].group != wanted.group ||
+    while (at < scratch.used && (scratch.quantized[at].group != group ||
                                  scratch.quantized[at].order != order)) {
       ++at;
     }
-    scratch.activations[i] = static_cast<int>(at);
+    scratch.activations[static_cast<size_t>(i)] = static_cast<int>(at);
     if (at < scratch.used) {
       continue;
     }
     if (++scratch.used > scratch.quantized.size()) {
       scratch.quantized.emplace_back();
     }
-    Quantized& target = scratch.quantized[at];
-    target.group = wanted.group;
-    target.order = order;
-    // Not a multiple of 4096: the same column of several rows would fall
-    // into one set of the cache.
-    int64_t ld_q = padded_codes(weight.cols) + 64;
-    int64_t ld_scale = padded_scales(weight.cols / wanted.group);
-    std::byte* memory = target.memory.get(count * (ld_q + 2 * 4 * ld_scale));
-    auto* q = reinterpret_cast<int8_t*>(memory);
-    auto* scale = reinterpret_cast<float*>(memory + count * ld_q);
-    float* sum = scale + count * ld_scale;
-    target.rows = {q, scale, sum, ld_q, ld_scale};
-    auto convert = [&](int64_t begin, int64_t end) {
-      for (int64_t t = begin; t < end; ++t) {
-        kernels.quantize(
-            x + t * ldx,
-            weight.cols,
-            wanted.group,
-            order,
-            q + t * ld_q,
-            scale + t * ld_scale,
-            sum + t * ld_scale
-        );
-      }
-    };
-    // A row takes a fraction of a microsecond.
-    int64_t grain = std::max<int64_t>(1, 16384 / weight.cols);
-    pool.parallel_for(count, grain, convert);
+    scratch.quantized[at].group = group;
+    scratch.quantized[at].order = order;
+    quantize(scratch.quantized[at]);
   }
 }
 
+void MatmulJob::quantize(Quantized& target) {
+  // Not a multiple of 4096: the same column of several rows would fall into
+  // one set of the cache.
+  int64_t ld_q = padded_codes(weight.cols) + 64;
+  int64_t ld_scale = padded_scales(weight.cols / target.group);
+  std::byte* memory = target.memory.get(count * (ld_q + 2 * 4 * ld_scale));
+  auto* q = reinterpret_cast<int8_t*>(memory);
+  auto* scale = reinterpret_cast<float*>(memory + count * ld_q);
+  float* sum = scale + count * ld_scale;
+  target.rows = {q, scale, sum, ld_q, ld_scale};
+  auto convert = [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      kernels.quantize(
+          x + t * ldx,
+          weight.cols,
+          target.group,
+          target.order,
+          q + t * ld_q,
+          scale + t * ld_scale,
+          sum + t * ld_scale
+      );
+    }
+  };
+  // A row takes a fraction of a microsecond.
+  pool.parallel_for(count, std::max<int64_t>(1, 16384 / weight.cols), convert);
+}
+
 void MatmulJob::store(
-    int64_t t, const Block& block, const float* a, const float* b
+    const Block& block,
+    int64_t begin,
+    int64_t end,
+    const float* a,
+    const float* b,
+    int64_t ld
 ) const {
   const CpuLinear::Part& source = part(block.part);
   int64_t column = source.first + block.first;
   FinishJob finish{};
-  finish.a = a;
-  finish.b = b;
-  finish.n = block.rows;
-  finish.out = y + t * ldy + column;
   finish.function =
       function_of(epilogue.gate ? epilogue.gate : epilogue.activation);
+  finish.count = end - begin;
+  finish.n = block.rows;
+  finish.a = a;
+  finish.b = b;
+  finish.ld = ld;
+  finish.out = y + begin * ldy + column;
+  finish.ld_out = ldy;
   if (!source.bias.empty()) {
     finish.bias_a = source.bias.data() + block.first;
   }
@@ -245,7 +251,8 @@ void MatmulJob::store(
     finish.bias_b = part(1).bias.data() + block.first;
   }
   if (epilogue.residual != nullptr) {
-    finish.residual = epilogue.residual + t * epilogue.ld_residual + column;
+    finish.ld_residual = epilogue.ld_residual;
+    finish.residual = epilogue.residual + begin * epilogue.ld_residual + column;
   }
   kernels.finish(finish);
 }
@@ -268,10 +275,6 @@ void linear(
     ThreadPool& pool
 ) {
   MatmulScratch::Impl& memory = scratch.impl();
-  memory.formats.clear();
-  for (const CpuLinear::Part& part : weight.parts) {
-    memory.formats.push_back(row_format(part.format, weight.cols));
-  }
   if (memory.threads.size() < static_cast<size_t>(pool.size())) {
     memory.threads.resize(static_cast<size_t>(pool.size()));
   }

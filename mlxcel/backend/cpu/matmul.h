@@ -21,6 +21,8 @@ enum class ActivationMode { int8, float32 };
 /// threads or neighbours.
 enum class Family { prefill, decode };
 
+struct LinearPlan;
+
 /// A weight group as views of its planes (any alignment) plus float32 biases.
 class CpuLinear : public PreparedLinear {
  public:
@@ -35,6 +37,7 @@ class CpuLinear : public PreparedLinear {
     LinearWeight source;      // keeps the bytes alive
   };
   std::vector<Part> parts;
+  std::shared_ptr<const LinearPlan> plan;
 };
 
 /// Views of the group's planes; nothing is copied. Throws Error(unsupported)

@@ -13,77 +13,123 @@ namespace {
 // A block is one cache line of outputs per row of activations or a multiple.
 constexpr int64_t kBlockRows = 16;
 constexpr int64_t kMaxBlockBytes = 32 << 10;
-// Pieces that each thread has on average, so that one can help another.
-constexpr int64_t kPieces = 12;
-
-int64_t row_bytes(const RowFormat& format) {
-  return format.code_bytes + 2 * format.scale_bytes;
-}
-
-// The blocks of the outputs: of all parts, for a gate of the first only.
-void cut_blocks(MatmulJob& job) {
-  std::vector<Block>& blocks = job.scratch.blocks;
-  blocks.clear();
-  int64_t total = 0;
-  for (size_t i = 0; i < job.weight.parts.size(); ++i) {
-    total += job.weight.parts[i].rows * row_bytes(job.scratch.formats[i]);
-  }
-  int64_t wanted = std::clamp<int64_t>(
-      total / (2 * kPieces * job.pool.size()), 1, kMaxBlockBytes
-  );
-  size_t parts = job.epilogue.gate ? 1 : job.weight.parts.size();
-  for (size_t i = 0; i < parts; ++i) {
-    int64_t rows = job.weight.parts[i].rows;
-    int64_t step =
-        std::max<int64_t>(
-            1, wanted / row_bytes(job.scratch.formats[i]) / kBlockRows
-        ) *
-        kBlockRows;
-    for (int64_t first = 0; first < rows; first += step) {
-      blocks.push_back(
-          {static_cast<int>(i), first, std::min(step, rows - first)}
-      );
-    }
-  }
-}
+// Pairs of blocks that each thread has on average, so that one can help
+// another.
+constexpr int64_t kPieces = 6;
 
 class Decoder {
  public:
-  explicit Decoder(const MatmulJob& job) : job_(job), plain_(job.plain()) {}
+  explicit Decoder(const MatmulJob& job)
+      : job_(job),
+        plain_(job.plain()),
+        gate_(job.epilogue.gate.has_value()),
+        threads_(job.pool.size()) {
+    int64_t total = 0;
+    for (int i = 0; i < job.parts(); ++i) {
+      total += job.part(i).rows * row_bytes(i);
+    }
+    wanted_ = std::clamp<int64_t>(
+        total / (2 * kPieces * threads_), 1, kMaxBlockBytes
+    );
+    parts_ = gate_ ? 1 : job.parts();
+    for (int i = 0; i < parts_; ++i) {
+      largest_ = std::max(largest_, std::min(step(i), job.part(i).rows));
+      blocks_ += ceil_div(job.part(i).rows, step(i));
+    }
+  }
+
+  int64_t blocks() const {
+    return blocks_;
+  }
+
+  int64_t memory() const {
+    return staged_bytes() + kernel_scratch(job_.weight.cols);
+  }
+
+  // What is left of a thread's blocks, for whichever thread asks: the blocks
+  // of its first half one by one, each with its match in the second half.
+  void run_queue(int owner, Queue& queue, std::byte* memory) const {
+    int64_t begin = blocks_ * owner / threads_;
+    int64_t own = blocks_ * (owner + 1) / threads_ - begin;
+    int64_t pieces = gate_ ? own : ceil_div(own, 2);
+    while (true) {
+      int64_t i = queue.next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= pieces) {
+        return;
+      }
+      Block a = block(begin + i);
+      Block b{1, a.first, a.rows};
+      if (!gate_) {
+        b = pieces + i < own ? block(begin + pieces + i) : halve(a);
+      }
+      piece(a, b, memory);
+    }
+  }
+
+ private:
+  int64_t row_bytes(int part) const {
+    const RowFormat& format = job_.format(part);
+    return format.code_bytes + 2 * format.scale_bytes;
+  }
+
+  // Rows of a block of the part.
+  int64_t step(int part) const {
+    return round_up(
+        std::max<int64_t>(1, wanted_ / row_bytes(part)), kBlockRows
+    );
+  }
+
+  Block block(int64_t index) const {
+    for (int part = 0;; ++part) {
+      int64_t rows = job_.part(part).rows;
+      int64_t each = step(part);
+      int64_t count = ceil_div(rows, each);
+      if (index < count) {
+        int64_t first = index * each;
+        return {part, first, std::min(each, rows - first)};
+      }
+      index -= count;
+    }
+  }
+
+  // Takes the second half off a block.
+  static Block halve(Block& block) {
+    int64_t rows = block.rows / 2;
+    block.rows -= rows;
+    return {block.part, block.first + block.rows, rows};
+  }
+
+  int64_t staged_bytes() const {
+    return plain_ ? 0 : 2 * job_.count * round_up(largest_, kBlockRows) * 4;
+  }
 
   // Multiplies two blocks; the second may be empty.
-  void piece(Block a, Block b, std::byte* memory) const {
-    int64_t ld = a.rows;
-    auto* staged = reinterpret_cast<float*>(memory);
-    std::byte* scratch = memory + staged_bytes(a.rows, b.rows);
+  void piece(const Block& a, const Block& b, std::byte* memory) const {
     RowSpan spans[2] = {span_of(a), span_of(b)};
-    int64_t offset = 0;
+    auto* staged = reinterpret_cast<float*>(memory);
+    int64_t ld = round_up(largest_, kBlockRows);
     for (int i = 0; i < 2; ++i) {
       const Block& block = i == 0 ? a : b;
       if (plain_) {
         spans[i].out = job_.y + job_.part(block.part).first + block.first;
         spans[i].ld_out = job_.ldy;
       } else {
-        spans[i].out = staged + offset;
-        spans[i].ld_out = block.rows;
-        offset += job_.count * round_up(ld, kBlockRows);
+        spans[i].out = staged + i * job_.count * ld;
+        spans[i].ld_out = ld;
       }
     }
-    multiply(a, b, spans, scratch);
-    if (!plain_) {
-      finish(a, b, spans);
+    multiply(a, b, spans, memory + staged_bytes());
+    if (plain_) {
+      return;
     }
-  }
-
-  int64_t memory(int64_t block_rows) const {
-    return staged_bytes(block_rows, block_rows) +
-           kernel_scratch(job_.weight.cols);
-  }
-
- private:
-  int64_t staged_bytes(int64_t a, int64_t b) const {
-    int64_t rows = round_up(std::max(a, b), kBlockRows);
-    return plain_ ? 0 : round_up(2 * job_.count * rows * 4, 64);
+    if (gate_) {
+      job_.store(a, 0, job_.count, spans[0].out, spans[1].out, ld);
+      return;
+    }
+    job_.store(a, 0, job_.count, spans[0].out, nullptr, ld);
+    if (b.rows > 0) {
+      job_.store(b, 0, job_.count, spans[1].out, nullptr, ld);
+    }
   }
 
   RowSpan span_of(const Block& block) const {
@@ -117,82 +163,39 @@ class Decoder {
     }
   }
 
-  void finish(const Block& a, const Block& b, const RowSpan* spans) const {
-    for (int64_t t = 0; t < job_.count; ++t) {
-      const float* first = spans[0].out + t * spans[0].ld_out;
-      const float* second = spans[1].out + t * spans[1].ld_out;
-      if (job_.epilogue.gate) {
-        job_.store(t, a, first, second);
-        continue;
-      }
-      job_.store(t, a, first, nullptr);
-      if (b.rows > 0) {
-        job_.store(t, b, second, nullptr);
-      }
-    }
-  }
-
   const MatmulJob& job_;
   bool plain_;
+  bool gate_;
+  int threads_;
+  int parts_ = 0;
+  int64_t wanted_ = 0;
+  int64_t largest_ = 0;
+  int64_t blocks_ = 0;
 };
 
 }  // namespace
 
 void run_decode(MatmulJob& job) {
-  job.quantize(job.kernels.decode_order);
-  cut_blocks(job);
-  const std::vector<Block>& blocks = job.scratch.blocks;
-  if (blocks.empty()) {
+  Decoder decoder(job);
+  if (decoder.blocks() == 0) {
     return;
   }
-  Decoder decoder(job);
-  int64_t largest = 0;
-  for (const Block& block : blocks) {
-    largest = std::max(largest, block.rows);
-  }
-  for (Buffer& buffer : job.scratch.threads) {
-    buffer.get(decoder.memory(largest));
-  }
+  job.quantize(job.kernels.decode_order);
   int threads = job.pool.size();
   Queue* queues = job.scratch.queues_for(threads);
-  auto share = [&](int thread) {
-    return std::ssize(blocks) * thread / threads;
-  };
-  bool gate = job.epilogue.gate.has_value();
   for (int i = 0; i < threads; ++i) {
-    int64_t own = share(i + 1) - share(i);
+    job.scratch.threads[static_cast<size_t>(i)].get(decoder.memory());
     queues[i].next.store(0, std::memory_order_relaxed);
-    queues[i].end = gate ? own : ceil_div(own, 2);
   }
-  auto run_queue = [&](int owner, std::byte* memory) {
-    int64_t begin = share(owner);
-    int64_t own = share(owner + 1) - begin;
-    Queue& queue = queues[owner];
-    while (true) {
-      int64_t i = queue.next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= queue.end) {
-        return;
-      }
-      Block a = blocks[static_cast<size_t>(begin + i)];
-      Block b{a.part, 0, 0};
-      if (gate) {
-        b = {1, a.first, a.rows};
-      } else if (queue.end + i < own) {
-        b = blocks[static_cast<size_t>(begin + queue.end + i)];
-      }
-      decoder.piece(a, b, memory);
-    }
-  };
   auto work = [&](int thread, int count) {
     std::byte* memory = job.scratch.threads[static_cast<size_t>(thread)].data();
     for (int i = 0; i < count; ++i) {
-      run_queue((thread + i) % count, memory);
+      int owner = (thread + i) % count;
+      decoder.run_queue(owner, queues[owner], memory);
     }
   };
-  if (blocks.size() == 1 || threads == 1) {
-    for (int i = 0; i < threads; ++i) {
-      run_queue(i, job.scratch.threads[0].data());
-    }
+  if (decoder.blocks() == 1) {
+    work(0, threads);
   } else {
     job.pool.run(work);
   }

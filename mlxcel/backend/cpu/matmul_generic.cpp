@@ -2,7 +2,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "mlxcel/backend/cpu/matmul_finish.h"
 #include "mlxcel/backend/cpu/matmul_kernels.h"
+#include "mlxcel/backend/cpu/simd_generic.h"
 #include "mlxcel/core/numbers.h"
 
 /// Portable versions of every kernel: what the others are compared with.
@@ -63,7 +65,8 @@ void quantize(
       top = std::max(top, load_le<uint32_t>(v + i) & 0x7fffffffU);
     }
     auto limit = load_le<float>(&top);
-    float inverse = limit > 0 && std::isfinite(limit) ? 127.0F / limit : 0.0F;
+    float inverse =
+        limit > 1e-35F && std::isfinite(limit) ? 127.0F / limit : 0.0F;
     int total = 0;
     for (int i = 0; i < group; ++i) {
       float scaled = v[i] * inverse;
@@ -266,33 +269,8 @@ void multiply_float(
   }
 }
 
-float apply(Function function, float v) {
-  switch (function) {
-    case Function::none:
-      return v;
-    case Function::silu:
-      return v / (1.0F + std::exp(-v));
-    case Function::gelu:
-      return 0.5F * v * (1.0F + std::erf(v * 0.70710678F));
-    case Function::gelu_tanh: {
-      float u = 0.79788456F * (v + 0.044715F * v * v * v);
-      return 0.5F * v * (1.0F + std::tanh(u));
-    }
-    case Function::relu:
-      return v > 0 || std::isnan(v) ? v : 0.0F;
-  }
-  return v;
-}
-
 void finish(const FinishJob& job) {
-  for (int64_t i = 0; i < job.n; ++i) {
-    float v = job.a[i] + (job.bias_a != nullptr ? job.bias_a[i] : 0.0F);
-    v = apply(job.function, v);
-    if (job.b != nullptr) {
-      v *= job.b[i] + (job.bias_b != nullptr ? job.bias_b[i] : 0.0F);
-    }
-    job.out[i] = v + (job.residual != nullptr ? job.residual[i] : 0.0F);
-  }
+  Finish<SimdGeneric>::run(job);
 }
 
 }  // namespace

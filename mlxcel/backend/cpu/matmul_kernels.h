@@ -73,17 +73,21 @@ struct Panel {
 
 enum class Function : uint8_t { none, silu, gelu, gelu_tanh, relu };
 
-/// out[i] = f(a[i] + bias_a[i]) * (b[i] + bias_b[i]) + residual[i] for n
-/// values; every pointer but out and a may be null.
+/// out = f(a + bias_a) * (b + bias_b) + residual for `count` rows of `n`
+/// values; every pointer but out and a may be null. Biases are rows.
 struct FinishJob {
   Function function;
+  int64_t count;
+  int64_t n;
   const float* a;
-  const float* bias_a;
   const float* b;
+  int64_t ld;  // of a and b
+  const float* bias_a;
   const float* bias_b;
   const float* residual;
+  int64_t ld_residual;
   float* out;
-  int64_t n;
+  int64_t ld_out;
 };
 
 struct MatmulKernels {

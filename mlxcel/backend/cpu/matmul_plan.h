@@ -19,6 +19,15 @@ RowSpan part_rows(
     int64_t rows
 );
 
+/// What is worked out once per weight.
+struct LinearPlan {
+  std::vector<RowFormat> formats;  // of the parts
+  bool biased = false;             // some part has a layer bias
+  /// Where the thread that multiplies these weights will read first; the
+  /// addresses are only ever prefetched.
+  mutable std::vector<const std::byte*> starts;
+};
+
 /// Memory on a cache line that only grows.
 class Buffer {
  public:
@@ -48,14 +57,13 @@ class Buffer {
 
 /// Rows [first, first + rows) of a part.
 struct Block {
-  int part = -1;
+  int part = 0;
   int64_t first = 0;
   int64_t rows = 0;
 };
 
 struct alignas(64) Queue {
   std::atomic<int64_t> next = 0;
-  int64_t end = 0;
 };
 
 /// Activations as int8 for parts of one group size and order.
@@ -67,12 +75,10 @@ struct Quantized {
 };
 
 struct MatmulScratch::Impl {
-  std::vector<RowFormat> formats;  // of the parts
-  std::vector<int> activations;    // of the parts: index into `quantized`
+  std::vector<int> activations;  // of the parts: index into `quantized`
   std::vector<Quantized> quantized;
   size_t used = 0;
   Buffer padded;  // float32 activations, rows apart from each other in cache
-  std::vector<Block> blocks;
   std::vector<Buffer> threads;
   std::unique_ptr<Queue[]> queues;
   int queue_count = 0;
@@ -94,17 +100,20 @@ struct MatmulJob {
   int64_t count;
   ActivationMode mode;
   const MatmulKernels& kernels;
-  const MatmulEpilogue& epilogue;
+  MatmulEpilogue epilogue;
   float* y;
   int64_t ldy;
   MatmulScratch::Impl& scratch;
   ThreadPool& pool;
 
+  int parts() const {
+    return static_cast<int>(weight.parts.size());
+  }
   const CpuLinear::Part& part(int index) const {
     return weight.parts[static_cast<size_t>(index)];
   }
   const RowFormat& format(int index) const {
-    return scratch.formats[static_cast<size_t>(index)];
+    return weight.plan->formats[static_cast<size_t>(index)];
   }
   const Int8Rows& int8_rows(int index) const {
     int at = scratch.activations[static_cast<size_t>(index)];
@@ -118,12 +127,25 @@ struct MatmulJob {
   /// Quantises the activations in each order that the parts want. `order_of`
   /// maps a part's bit width to the order.
   void quantize(Order (*order_of)(int bits));
-  /// Stores rows [first, first + n) of a part for row t of x: `a` as it came
-  /// from the kernel, `b` the same rows of the second part of a gate or null.
-  void store(int64_t t, const Block& block, const float* a, const float* b)
-      const;
+  /// Stores a block's rows for rows [begin, end) of x: `a` [end - begin, ld]
+  /// as it came from the kernel, `b` the same of the second part of a gate or
+  /// null.
+  void store(
+      const Block& block,
+      int64_t begin,
+      int64_t end,
+      const float* a,
+      const float* b,
+      int64_t ld
+  ) const;
   /// True if what a kernel writes is the result already.
-  bool plain() const;
+  bool plain() const {
+    return !weight.plan->biased && !epilogue.activation && !epilogue.gate &&
+           epilogue.residual == nullptr;
+  }
+
+ private:
+  void quantize(Quantized& target);
 };
 
 void run_decode(MatmulJob& job);

@@ -11,33 +11,53 @@ namespace mlxcel::backend::cpu {
 namespace {
 
 constexpr int64_t kTileCols = 2 * kPanelRows;
+// Rows of x whose results are stored together: a multiple of what the kernels
+// hold in registers.
+constexpr int64_t kStoredRows = 24;
 
 // Two panels; for a gate the same rows of both parts.
 struct Unit {
   Block blocks[2];
 };
 
-// The blocks of scratch are the panels; for a gate those of both parts
-// alternate.
-void cut_panels(MatmulJob& job) {
-  std::vector<Block>& blocks = job.scratch.blocks;
-  blocks.clear();
-  if (job.epilogue.gate) {
-    for (int64_t i = 0; i < job.part(0).rows; i += kPanelRows) {
-      int64_t rows = std::min(kPanelRows, job.part(0).rows - i);
-      blocks.push_back({0, i, rows});
-      blocks.push_back({1, i, rows});
-    }
-    return;
-  }
-  for (size_t p = 0; p < job.weight.parts.size(); ++p) {
-    int64_t rows = job.weight.parts[p].rows;
-    for (int64_t i = 0; i < rows; i += kPanelRows) {
-      blocks.push_back({static_cast<int>(p), i, std::min(kPanelRows, rows - i)}
-      );
+// The panels of all parts in order; for a gate those of both parts alternate.
+class Panels {
+ public:
+  explicit Panels(const MatmulJob& job) : job_(job) {
+    for (int i = 0; i < job.parts(); ++i) {
+      count_ += ceil_div(job.part(i).rows, kPanelRows);
     }
   }
-}
+
+  int64_t units() const {
+    return ceil_div(count_, 2);
+  }
+
+  Unit unit(int64_t index) const {
+    return {{block(2 * index), block(2 * index + 1)}};
+  }
+
+ private:
+  Block block(int64_t index) const {
+    if (index >= count_) {
+      return {};
+    }
+    int part = 0;
+    if (job_.epilogue.gate) {
+      part = static_cast<int>(index % 2);
+      index /= 2;
+    }
+    while (index >= ceil_div(job_.part(part).rows, kPanelRows)) {
+      index -= ceil_div(job_.part(part).rows, kPanelRows);
+      ++part;
+    }
+    int64_t first = index * kPanelRows;
+    return {part, first, std::min(kPanelRows, job_.part(part).rows - first)};
+  }
+
+  const MatmulJob& job_;
+  int64_t count_ = 0;
+};
 
 class Prefill {
  public:
@@ -63,28 +83,20 @@ class Prefill {
     int64_t cols = job_.weight.cols;
     for (int64_t from = 0; from < cols; from += kPanelCols) {
       int64_t width = std::min(kPanelCols, cols - from);
-      int count = 0;
-      for (; count < 2 && unit.blocks[count].rows > 0; ++count) {
-        pack(unit.blocks[count], from, width, panels[count], scratch);
+      for (int i = 0; i < 2 && unit.blocks[i].rows > 0; ++i) {
+        pack(unit.blocks[i], from, width, panels[i], scratch);
       }
-      if (count == 2 &&
-          !job_.same_kernel(unit.blocks[0].part, unit.blocks[1].part)) {
-        multiply(unit.blocks[0], panels, 1, from, width, begin, end, tile);
-        multiply(
-            unit.blocks[1],
-            panels + 1,
-            1,
-            from,
-            width,
-            begin,
-            end,
-            tile + kPanelRows
-        );
-      } else {
-        multiply(unit.blocks[0], panels, count, from, width, begin, end, tile);
+      // Results are stored while the next ones are computed.
+      bool last = from + width == cols;
+      for (int64_t t = begin; t < end; t += kStoredRows) {
+        int64_t stop = std::min(end, t + kStoredRows);
+        float* rows = tile + (t - begin) * kTileCols;
+        multiply(unit, panels, from, width, t, stop, rows);
+        if (last) {
+          store(unit, t, stop, rows);
+        }
       }
     }
-    store(unit, begin, end, tile);
   }
 
  private:
@@ -109,7 +121,29 @@ class Prefill {
   }
 
   void multiply(
-      const Block& block,
+      const Unit& unit,
+      const Panel* panels,
+      int64_t from,
+      int64_t width,
+      int64_t begin,
+      int64_t end,
+      float* tile
+  ) const {
+    const Block& a = unit.blocks[0];
+    const Block& b = unit.blocks[1];
+    if (b.rows > 0 && job_.same_kernel(a.part, b.part)) {
+      call(a.part, panels, 2, from, width, begin, end, tile);
+      return;
+    }
+    call(a.part, panels, 1, from, width, begin, end, tile);
+    if (b.rows > 0) {
+      float* second = tile + kPanelRows;
+      call(b.part, panels + 1, 1, from, width, begin, end, second);
+    }
+  }
+
+  void call(
+      int part,
       const Panel* panels,
       int count,
       int64_t from,
@@ -118,9 +152,9 @@ class Prefill {
       int64_t end,
       float* tile
   ) const {
-    const RowFormat& format = job_.format(block.part);
-    if (job_.is_int8(block.part)) {
-      Int8Rows x = job_.int8_rows(block.part);
+    const RowFormat& format = job_.format(part);
+    if (job_.is_int8(part)) {
+      Int8Rows x = job_.int8_rows(part);
       x.q += begin * x.ld_q + from;
       x.scale += begin * x.ld_scale + from / format.group;
       x.sum += begin * x.ld_scale + from / format.group;
@@ -152,15 +186,16 @@ class Prefill {
 
   void store(const Unit& unit, int64_t begin, int64_t end, const float* tile)
       const {
-    for (int64_t t = begin; t < end; ++t, tile += kTileCols) {
-      if (job_.epilogue.gate) {
-        job_.store(t, unit.blocks[0], tile, tile + kPanelRows);
-        continue;
-      }
-      job_.store(t, unit.blocks[0], tile, nullptr);
-      if (unit.blocks[1].rows > 0) {
-        job_.store(t, unit.blocks[1], tile + kPanelRows, nullptr);
-      }
+    const Block& a = unit.blocks[0];
+    const Block& b = unit.blocks[1];
+    const float* second = tile + kPanelRows;
+    if (job_.epilogue.gate) {
+      job_.store(a, begin, end, tile, second, kTileCols);
+      return;
+    }
+    job_.store(a, begin, end, tile, nullptr, kTileCols);
+    if (b.rows > 0) {
+      job_.store(b, begin, end, second, nullptr, kTileCols);
     }
   }
 
@@ -193,16 +228,15 @@ void pad_rows(MatmulJob& job) {
 void run_prefill(MatmulJob& job) {
   job.quantize([](int) { return Order::natural; });
   bool any_float = false;
-  for (int i = 0; i < static_cast<int>(job.weight.parts.size()); ++i) {
+  for (int i = 0; i < job.parts(); ++i) {
     any_float = any_float || !job.is_int8(i);
   }
   if (any_float) {
     pad_rows(job);
   }
-  cut_panels(job);
-  const std::vector<Block>& blocks = job.scratch.blocks;
+  Panels panels(job);
   Prefill prefill(job);
-  int64_t units = ceil_div(std::ssize(blocks), 2);
+  int64_t units = panels.units();
   // Units are cut along the rows of x where there are too few for all threads.
   int64_t cuts = std::clamp<int64_t>(
       3 * job.pool.size() / std::max<int64_t>(1, units),
@@ -215,21 +249,18 @@ void run_prefill(MatmulJob& job) {
     buffer.get(prefill.memory(std::min(rows, job.count)));
   }
   std::atomic<int64_t> next = 0;
-  auto work = [&](int thread, int) {
+  job.pool.run([&](int thread, int) {
     std::byte* memory = job.scratch.threads[static_cast<size_t>(thread)].data();
     while (true) {
       int64_t i = next.fetch_add(1, std::memory_order_relaxed);
       if (i >= units * cuts) {
         return;
       }
-      auto at = static_cast<size_t>(i / cuts * 2);
-      Unit unit{
-          {blocks[at], at + 1 < blocks.size() ? blocks[at + 1] : Block{}}};
       int64_t begin = i % cuts * rows;
-      prefill.run(unit, begin, std::min(begin + rows, job.count), memory);
+      int64_t end = std::min(begin + rows, job.count);
+      prefill.run(panels.unit(i / cuts), begin, end, memory);
     }
-  };
-  job.pool.run(work);
+  });
 }
 
 }  // namespace mlxcel::backend::cpu

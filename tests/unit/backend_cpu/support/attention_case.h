@@ -36,12 +36,13 @@ class AttentionCase {
       const std::vector<std::vector<Piece>>& steps,
       int threads = 1
   ) const;
-  /// The same by a naive loop in double precision.
-  std::vector<double> expected(size_t sequence) const;
+  /// The same by a naive loop in double precision; computed once.
+  const std::vector<double>& expected(size_t sequence);
 
  private:
   backend::AttentionSpec spec_;
   std::vector<std::vector<float>> inputs_;
+  std::vector<std::vector<double>> expected_;
 };
 
 /// One piece of `count` tokens per sequence and step until all are fed.

@@ -1,0 +1,126 @@
+#include "mlxcel/chat/engine.h"
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "mlxcel/chat/fault.h"
+#include "mlxcel/chat/lexer.h"
+#include "mlxcel/chat/parser.h"
+#include "mlxcel/chat/template_error.h"
+#include "mlxcel/chat/text.h"
+
+namespace mlxcel {
+
+namespace {
+
+using ErrorKind = TemplateError::Kind;
+
+std::string describe(
+    ErrorKind kind,
+    const std::string& name,
+    int line,
+    int column,
+    const std::string& reason
+) {
+  const char* what = "";
+  switch (kind) {
+    case ErrorKind::syntax:
+      what = "not valid Jinja: ";
+      break;
+    case ErrorKind::rejected:
+      what = "the template rejects this conversation: ";
+      break;
+    case ErrorKind::limit:
+      what = "stopped: ";
+      break;
+    case ErrorKind::failure:
+      break;
+  }
+  return fmt::format(
+      "[chat template] {}:{}:{}: {}{}{}",
+      name,
+      line,
+      column,
+      what,
+      reason,
+      kind == ErrorKind::rejected
+          ? ""
+          : " (--no-chat-template feeds the text as it is)"
+  );
+}
+
+}  // namespace
+
+TemplateError::TemplateError(
+    Kind kind, const std::string& name, int line, int column, std::string reason
+)
+    : Error(
+          kind == ErrorKind::rejected ? ErrorCode::usage
+                                      : ErrorCode::invalid_input,
+          describe(kind, name, line, column, reason)
+      ),
+      kind_(kind),
+      line_(line),
+      column_(column),
+      reason_(std::move(reason)) {}
+
+namespace chat {
+
+std::shared_ptr<const Program> compile(
+    std::string_view source, const std::string& name
+) {
+  constexpr size_t kMaxSource = size_t{4} << 20;
+  if (source.size() > kMaxSource) {
+    throw TemplateError(
+        ErrorKind::limit, name, 1, 1, "the template is larger than 4 MiB"
+    );
+  }
+  if (!is_valid_utf8(source)) {
+    throw TemplateError(ErrorKind::syntax, name, 1, 1, "not valid UTF-8");
+  }
+  try {
+    return parse_template(source);
+  } catch (const SyntaxFault& fault) {
+    Program at;
+    at.source = normalize_source(source);
+    auto [line, column] = at.locate(fault.position);
+    throw TemplateError(ErrorKind::syntax, name, line, column, fault.message);
+  }
+}
+
+std::string render(
+    const Program& program,
+    const std::string& name,
+    const ContextMaker& context,
+    const TemplateLimits& limits,
+    std::optional<int64_t> now
+) {
+  Budget budget(limits);
+  uint32_t position = 0;
+  try {
+    Context variables = context.make();
+    Interpreter interpreter(program, variables, now);
+    try {
+      return interpreter.run();
+    } catch (const Fault&) {
+      position = interpreter.position();
+      throw;
+    }
+  } catch (const Fault& fault) {
+    auto [line, column] = program.locate(position);
+    ErrorKind kind = fault.kind() == Fault::Kind::rejected ? ErrorKind::rejected
+                     : fault.kind() == Fault::Kind::limit  ? ErrorKind::limit
+                                                           : ErrorKind::failure;
+    throw TemplateError(kind, name, line, column, fault.message());
+  } catch (const std::bad_alloc&) {
+    fail(
+        ErrorCode::out_of_memory,
+        fmt::format("[chat template] {}: out of memory", name)
+    );
+  }
+}
+
+}  // namespace chat
+
+}  // namespace mlxcel

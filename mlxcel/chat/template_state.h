@@ -1,0 +1,33 @@
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mlxcel/chat/ast.h"
+#include "mlxcel/chat/template.h"
+
+namespace mlxcel {
+
+struct ChatTemplate::State {
+  /// One template; one that cannot be parsed keeps its error for render().
+  struct Variant {
+    std::string name;
+    std::string source;
+    std::shared_ptr<const chat::Program> program;
+    std::exception_ptr error;
+  };
+
+  std::string origin;
+  std::vector<Variant> variants;  // at least one
+  /// "bos_token" and so on, from tokenizer_config.json.
+  std::vector<std::pair<std::string, std::string>> special_tokens;
+
+  void add(std::string name, std::string source);
+  const Variant& choose(bool with_tools) const;
+  const Variant* find(std::string_view name) const;
+};
+
+}  // namespace mlxcel

@@ -1,0 +1,364 @@
+#include "mlxcel/chat/template.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "mlxcel/chat/conversation.h"
+
+namespace mlxcel {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPlain =
+    "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
+    "{% if add_generation_prompt %}reply:{% endif %}";
+constexpr const char* kImages =
+    "{% for m in messages %}{% for c in m.content %}"
+    "{% if c is string %}{{ c }}{% elif c.type == 'image' %}<img>"
+    "{% else %}{{ c.text }}{% endif %}{% endfor %}{% endfor %}";
+
+Json messages(const std::string& text) {
+  return Json::parse(text, "messages");
+}
+
+RenderInput hello() {
+  return RenderInput(to_messages({{"user", "Hi"}}));
+}
+
+std::string render(const char* source, const std::string& text) {
+  RenderInput input(messages(text));
+  input.add_generation_prompt = false;
+  return ChatTemplate::from_source(source, "test").render(input);
+}
+
+class ChatTemplateFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name =
+        testing::UnitTest::GetInstance()->current_test_info()->name();
+    dir_ = fs::temp_directory_path() / ("mlxcel_chat_" + name);
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+  }
+  void TearDown() override {
+    fs::remove_all(dir_);
+  }
+
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name) << text;
+  }
+  void write_config(const nlohmann::ordered_json& config) {
+    write("tokenizer_config.json", config.dump());
+  }
+  std::string loaded() {
+    auto found = ChatTemplate::load(dir_.string());
+    return found ? found->render(hello()) : "nothing";
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(ChatTemplateFiles, NoneIsNothing) {
+  EXPECT_EQ(loaded(), "nothing");
+  write_config({{"bos_token", "<s>"}, {"chat_template", ""}});
+  write("chat_template.jinja", "");
+  EXPECT_EQ(loaded(), "nothing");
+}
+
+TEST_F(ChatTemplateFiles, Order) {
+  write("chat_template.json", R"({"chat_template": "json"})");
+  EXPECT_EQ(loaded(), "json");
+  write("chat_template.jinja", "jinja");
+  EXPECT_EQ(loaded(), "jinja");
+  write_config({{"chat_template", "config"}});
+  EXPECT_EQ(loaded(), "config");
+}
+
+TEST_F(ChatTemplateFiles, ImagesFirst) {
+  write_config({{"chat_template", "config"}});
+  write("chat_template.jinja", kPlain);
+  write(
+      "chat_template.json",
+      nlohmann::ordered_json({{"chat_template", kImages}}).dump()
+  );
+  EXPECT_EQ(loaded(), "Hi");
+  write("chat_template.jinja", std::string("J") + kImages);
+  EXPECT_EQ(loaded(), "JHi");
+}
+
+TEST_F(ChatTemplateFiles, NamedTemplates) {
+  write_config(
+      {{"chat_template",
+        {{{"name", "default"}, {"template", "plain"}},
+         {{"name", "tool_use"}, {"template", "{{ tools|length }} tools"}}}}}
+  );
+  auto found = ChatTemplate::load(dir_.string());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(
+      found->template_names(), (std::vector<std::string>{"default", "tool_use"})
+  );
+  EXPECT_EQ(found->render(hello()), "plain");
+  RenderInput input = hello();
+  input.tools = messages(R"([{"name": "f"}])");
+  EXPECT_EQ(found->render(input), "1 tools");
+}
+
+TEST_F(ChatTemplateFiles, NoDefaultTemplate) {
+  write_config({{"chat_template", {{{"name", "rag"}, {"template", "plain"}}}}});
+  auto found = ChatTemplate::load(dir_.string());
+  ASSERT_TRUE(found);
+  try {
+    found->render(hello());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("rag"), std::string::npos);
+  }
+}
+
+TEST_F(ChatTemplateFiles, Tokens) {
+  write_config(
+      {{"bos_token", {{"content", "<s>"}}},
+       {"eos_token", "</s>"},
+       {"pad_token", nullptr},
+       {"unk_token", "<unk>"},
+       {"chat_template",
+        "{{ bos_token }}{{ eos_token }}{{ unk_token }}"
+        "{{ pad_token is defined }}"}}
+  );
+  EXPECT_EQ(loaded(), "<s></s><unk>False");
+  RenderInput input = hello();
+  input.bos_token = "B";
+  input.kwargs = messages(R"({"eos_token": "E"})");
+  EXPECT_EQ(ChatTemplate::load(dir_.string())->render(input), "BE<unk>False");
+}
+
+TEST_F(ChatTemplateFiles, AbsentTokensAreEmpty) {
+  write_config({{"chat_template", "[{{ bos_token + eos_token }}]"}});
+  EXPECT_EQ(loaded(), "[]");
+}
+
+TEST_F(ChatTemplateFiles, MalformedFiles) {
+  write("tokenizer_config.json", "{\"chat_template\": ");
+  EXPECT_THROW(ChatTemplate::load(dir_.string()), Error);
+  write_config({{"chat_template", 5}});
+  EXPECT_THROW(ChatTemplate::load(dir_.string()), Error);
+  fs::remove(dir_ / "tokenizer_config.json");
+  write("chat_template.json", "{");
+  EXPECT_EQ(loaded(), "nothing");
+}
+
+// pitfalls 58 and 64: a template that is no Jinja loads, and says where.
+TEST_F(ChatTemplateFiles, ParseErrorsComeWithRendering) {
+  write("chat_template.jinja", "{% if a %}\n  {% endfor %}");
+  auto found = ChatTemplate::load(dir_.string());
+  ASSERT_TRUE(found);
+  try {
+    found->render(hello());
+    FAIL();
+  } catch (const TemplateError& error) {
+    EXPECT_EQ(error.kind(), TemplateError::Kind::syntax);
+    EXPECT_EQ(error.line(), 2);
+    EXPECT_EQ(error.column(), 6);
+    EXPECT_NE(
+        error.message().find("chat_template.jinja:2:6: not valid Jinja"),
+        std::string::npos
+    ) << error.message();
+    EXPECT_NE(error.message().find("--no-chat-template"), std::string::npos);
+  }
+}
+
+TEST(ChatTemplate, Renders) {
+  auto plain = ChatTemplate::from_source(kPlain, "test");
+  EXPECT_EQ(plain.render(hello()), "user:Hi;reply:");
+  EXPECT_EQ(plain.source(), kPlain);
+  EXPECT_EQ(plain.name(), "test");
+}
+
+// pitfalls 62: a rejection carries the template's own message.
+TEST(ChatTemplate, Rejection) {
+  auto strict = ChatTemplate::from_source(
+      "{% for m in messages %}{% if m.role == 'system' %}\n"
+      "  {{ raise_exception('No ' ~ m.role) }}{% endif %}{% endfor %}",
+      "T"
+  );
+  try {
+    strict.render(RenderInput(to_messages({{"system", "x"}})));
+    FAIL();
+  } catch (const TemplateError& error) {
+    EXPECT_EQ(error.kind(), TemplateError::Kind::rejected);
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_EQ(error.reason(), "No system");
+    EXPECT_EQ(
+        error.message(),
+        "[chat template] T:2:21: the template rejects this conversation: "
+        "No system"
+    );
+  }
+}
+
+TEST(ChatTemplate, NullMembersAreLeftOut) {
+  EXPECT_EQ(
+      render(
+          "{{ messages[0].content is defined }}{{ messages[0].tool_calls }}",
+          R"([{"role": "user", "content": null, "tool_calls": null}])"
+      ),
+      "False"
+  );
+}
+
+TEST(ChatTemplate, ReasoningUnderBothNames) {
+  for (const char* field : {"reasoning_content", "thinking", "reasoning"}) {
+    EXPECT_EQ(
+        render(
+            "{{ messages[0].thinking }}{{ messages[0].reasoning_content }}",
+            std::string(R"([{"role": "assistant", ")") + field + R"(": "R"}])"
+        ),
+        "RR"
+    );
+  }
+}
+
+TEST(ChatTemplate, ToolArgumentsKeepTheirOrder) {
+  EXPECT_EQ(
+      render(
+          "{{ messages[0].args|tojson }}",
+          R"([{"role": "a", "args": {"z": 1, "a": {"y": 2, "b": 3}}}])"
+      ),
+      R"({"z": 1, "a": {"y": 2, "b": 3}})"
+  );
+}
+
+TEST(ChatTemplate, Thinking) {
+  auto show = ChatTemplate::from_source(
+      "{{ enable_thinking is defined }}{{ enable_thinking }}{{ thinking }}",
+      "test"
+  );
+  RenderInput input = hello();
+  EXPECT_EQ(show.render(input), "False");
+  input.enable_thinking = true;
+  EXPECT_EQ(show.render(input), "TrueTrue");
+  // A template that asks whether `thinking` is defined gets it as well.
+  auto asks = ChatTemplate::from_source(
+      "{% if not thinking is defined %}none{% else %}{{ thinking }}{% endif %}",
+      "test"
+  );
+  EXPECT_EQ(asks.render(input), "True");
+  input.kwargs = messages(R"({"thinking": 5})");
+  EXPECT_EQ(asks.render(input), "5");
+  input.enable_thinking.reset();
+  input.kwargs.reset();
+  EXPECT_EQ(asks.render(input), "none");
+}
+
+TEST(ChatTemplate, ClosedThoughtChannel) {
+  EXPECT_TRUE(ChatTemplate::from_source(
+                  "{{ '<|channel>thought\\n<channel|>' }}", "gemma"
+  )
+                  .closes_thought_channel());
+  EXPECT_FALSE(
+      ChatTemplate::from_source(kPlain, "plain").closes_thought_channel()
+  );
+}
+
+TEST(ChatTemplate, RendersImages) {
+  EXPECT_TRUE(ChatTemplate::from_source(kImages, "i").renders_images());
+  EXPECT_FALSE(ChatTemplate::from_source(kPlain, "p").renders_images());
+  EXPECT_FALSE(ChatTemplate::from_source("{{", "broken").renders_images());
+  EXPECT_FALSE(ChatTemplate::from_source("constant", "c").renders_images());
+}
+
+TEST(ChatTemplate, ContinuesTheLastMessage) {
+  auto continued = [](const char* source, const std::string& text) {
+    RenderInput input(messages(text));
+    input.add_generation_prompt = false;
+    input.continue_final_message = true;
+    return ChatTemplate::from_source(source, "test").render(input);
+  };
+  const char* talk =
+      R"([{"role": "user", "content": "a"},
+          {"role": "assistant", "content": "The answer "}])";
+  EXPECT_EQ(continued(kPlain, talk), "user:a;assistant:The answer ");
+  EXPECT_EQ(
+      continued("{{ messages[-1].content|trim }}<end>", talk), "The answer"
+  );
+  EXPECT_EQ(
+      continued(
+          "{{ messages[-1].content[1].text }}<end>",
+          R"([{"role": "assistant", "content":
+               [{"type": "image"}, {"type": "text", "text": "x"}]}])"
+      ),
+      "x"
+  );
+  EXPECT_THROW(continued("nothing", talk), Error);
+  EXPECT_THROW(continued(kPlain, R"([{"role": "assistant"}])"), Error);
+}
+
+TEST(ChatTemplate, InputsOfTheWrongShape) {
+  auto plain = ChatTemplate::from_source(kPlain, "test");
+  auto code_of = [&](const RenderInput& input) {
+    try {
+      plain.render(input);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::internal;
+  };
+  for (const char* text : {"[]", "{}", "5", "[5]", R"(["a"])"}) {
+    EXPECT_EQ(code_of(RenderInput(messages(text))), ErrorCode::usage) << text;
+  }
+  RenderInput input = hello();
+  input.tools = messages("[5]");
+  EXPECT_EQ(code_of(input), ErrorCode::usage);
+  input = hello();
+  input.kwargs = messages("[]");
+  EXPECT_EQ(code_of(input), ErrorCode::usage);
+  input.kwargs = messages(R"({"messages": []})");
+  EXPECT_EQ(code_of(input), ErrorCode::usage);
+  input = hello();
+  input.continue_final_message = true;
+  EXPECT_EQ(code_of(input), ErrorCode::usage);
+}
+
+TEST(ChatTemplate, RendersOnSeveralThreads) {
+  auto plain = ChatTemplate::from_source(
+      "{% macro m(x) %}{{ 'Grüße'|upper }}{{ x }}{% endmacro %}"
+      "{% for i in range(200) %}{{ m(i) }}{{ 'aé'|length }}{% endfor %}",
+      "test"
+  );
+  std::string expected = plain.render(hello());
+  std::vector<std::string> texts(4);
+  std::vector<std::thread> threads;
+  for (std::string& text : texts) {
+    threads.emplace_back([&] { text = plain.render(hello()); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (const std::string& text : texts) {
+    EXPECT_EQ(text, expected);
+  }
+}
+
+TEST(Conversation, PlainPrompt) {
+  std::vector<ChatMessage> talk = {
+      {"system", "Be brief."},
+      {"user", "Hi"},
+      {"assistant", "Hello"},
+      {"user", "Bye"}};
+  EXPECT_EQ(
+      plain_prompt(talk),
+      "Be brief.\nUser: Hi\nAssistant: Hello\nUser: Bye\nAssistant:"
+  );
+  EXPECT_EQ(plain_prompt({{"user", "Hi"}}, false), "User: Hi\n");
+  EXPECT_EQ(joined_prompt(talk), "Be brief.\nHi\nHello\nBye");
+}
+
+}  // namespace
+
+}  // namespace mlxcel
