@@ -409,6 +409,16 @@ TEST(QuantizeAffine, ConstantZeroAndNaNGroups) {
   EXPECT_EQ(planes.codes[8] & 15, 0u);  // the NaN
 }
 
+// Of two edges of the same magnitude MLX takes the upper one.
+TEST(QuantizeAffine, SymmetricGroup) {
+  std::vector<float> values(32, 0.0f);
+  values[3] = -7.5f;
+  values[4] = 7.5f;
+  AffinePlanes planes = quantize_affine(values, 1, 32, 4, 32);
+  EXPECT_EQ(planes.biases[0], 7.5f);
+  EXPECT_LT(planes.scales[0], 0.0f);
+}
+
 TEST(QuantizeAffine, WrongSizesAreRefused) {
   std::vector<float> values(64);
   for (auto [rows, cols, bits, group] :

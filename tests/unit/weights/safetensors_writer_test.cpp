@@ -72,17 +72,17 @@ TEST(SafetensorsWriter, NoTensorAtAll) {
   EXPECT_TRUE(parse(slurp(dir.at("model.safetensors"))).empty());
 }
 
-// 8 | 6 + 4: a second tensor of 6 would pass 10.
+// 8 | 3 + 7: the tensor of 3 would pass 10, the one of 7 reaches it.
 TEST(SafetensorsWriter, SplitsAtTheLimitAndWritesAnIndex) {
   TempDir dir;
   SafetensorsWriter writer(
       dir.path(),
-      {{"b", "U8", {8}, 8}, {"a", "U8", {6}, 6}, {"c", "U8", {4}, 4}},
+      {{"b", "U8", {8}, 8}, {"a", "U8", {3}, 3}, {"c", "U8", {7}, 7}},
       10
   );
   writer.write("BBBBBBBB", 8);
-  writer.write("AAAAAA", 6);
-  writer.write("CCCC", 4);
+  writer.write("AAA", 3);
+  writer.write("CCCCCCC", 7);
   EXPECT_FALSE(file_exists(dir.at("model-00001-of-00002.safetensors")));
   writer.finish();
   EXPECT_EQ(
@@ -94,7 +94,7 @@ TEST(SafetensorsWriter, SplitsAtTheLimitAndWritesAnIndex) {
   auto first = parse(slurp(dir.at(writer.files()[0])));
   std::string second = slurp(dir.at(writer.files()[1]));
   EXPECT_EQ(first.size(), 1u);
-  EXPECT_EQ(second.substr(parse(second).at(0).begin), "AAAAAACCCC");
+  EXPECT_EQ(second.substr(parse(second).at(0).begin), "AAACCCCCCC");
   Json index =
       Json::parse_file(dir.at("model.safetensors.index.json"), 1 << 20);
   EXPECT_EQ(index.at("metadata").at("total_size").as_int(), 18);
