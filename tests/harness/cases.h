@@ -6,14 +6,12 @@ namespace mlxcel::test {
 
 /// Bounds, by what rounds in default mode: nothing but float32 sums; a 16-bit
 /// KV; 16-bit activations of `graph`; activations of 8 bits per group, where a
-/// value that stands out coarsens its neighbours; two such products; outputs so
-/// few that all may be small next to their terms.
+/// value that stands out coarsens its neighbours; two such products.
 constexpr Bounds kFloat = {1e-5, 1e-5};
 constexpr Bounds kHalfState = {1e-5, 3e-3};
 constexpr Bounds kHalfRows = {1e-6, 6e-3};
 constexpr Bounds kProduct = {1e-5, 2e-2};
 constexpr Bounds kGated = {1e-5, 3e-2};
-constexpr Bounds kFewOutputs = {1e-5, 4e-2};
 constexpr Bounds kSame = {0, 0};
 
 std::vector<Case> affine_cases();

@@ -111,6 +111,7 @@ double row_error(const Rows& got, const Rows& expected) {
     norm += double(value) * value;
   }
   norm = std::sqrt(norm / static_cast<double>(expected.values.size()));
+  norm = std::max(norm, expected.usual);
   double worst = 0;
   for (size_t row = 0; row < got.values.size(); row += got.cols) {
     double sum = 0;

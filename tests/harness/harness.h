@@ -12,10 +12,13 @@ namespace mlxcel::test {
 struct Rows {
   int64_t cols = 0;
   std::vector<float> values;
+  /// RMS that the values would have on average, where a few of them may all be
+  /// small by chance; 0: they tell themselves.
+  double usual = 0;
 };
 
 /// How far a row may be from the definition: RMS of its differences relative
-/// to the RMS of all values.
+/// to the RMS of all values, or to the usual one if that is larger.
 struct Bounds {
   double exact = 0;
   double quick = 0;  // default mode
