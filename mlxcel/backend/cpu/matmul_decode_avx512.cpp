@@ -571,7 +571,7 @@ void float_pair(
     float* const (&out)[2],
     const RowSpan* spans
 ) {
-  float values[2][T];
+  float values[2][T] = {};
   switch (type) {
     case ScaleType::f32:
       float_rows<T>(ScaleType::f32, rows, cols, x, ldx, values);

@@ -59,6 +59,15 @@ class Panels {
   int64_t count_ = 0;
 };
 
+void prefetch_for_write(const float* p) {
+#if defined(__x86_64__)
+  // The builtin reads only, unless the whole file is compiled for it.
+  asm volatile("prefetchw %0" : : "m"(*p));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+
 class Prefill {
  public:
   explicit Prefill(const MatmulJob& job) : job_(job) {
@@ -91,6 +100,9 @@ class Prefill {
       for (int64_t t = begin; t < end; t += kStoredRows) {
         int64_t stop = std::min(end, t + kStoredRows);
         float* rows = tile + (t - begin) * kTileCols;
+        if (last) {
+          fetch_outputs(unit, t, stop);
+        }
         multiply(unit, panels, from, width, t, stop, rows);
         if (last) {
           store(unit, t, stop, rows);
@@ -100,6 +112,24 @@ class Prefill {
   }
 
  private:
+  // Has the lines that the results go to brought near while they are
+  // computed.
+  void fetch_outputs(const Unit& unit, int64_t begin, int64_t end) const {
+    int blocks = job_.epilogue.gate ? 1 : 2;
+    for (int i = 0; i < blocks && unit.blocks[i].rows > 0; ++i) {
+      const Block& block = unit.blocks[i];
+      int64_t column = job_.part(block.part).first + block.first;
+      for (int64_t t = begin; t < end; ++t) {
+        prefetch_for_write(job_.y + t * job_.ldy + column);
+        if (job_.epilogue.residual != nullptr) {
+          __builtin_prefetch(
+              job_.epilogue.residual + t * job_.epilogue.ld_residual + column
+          );
+        }
+      }
+    }
+  }
+
   Panel panel_at(std::byte* memory) const {
     auto* scales = reinterpret_cast<float*>(memory + code_bytes_);
     return {memory, scales, scales + round_up(scale_bytes_, 64) / 4};

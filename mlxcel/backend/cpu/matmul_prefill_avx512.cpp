@@ -119,10 +119,9 @@ struct Tile {
   }
 };
 
-template <int P, int N>
+template <int P, int N, int Group>
 void int8_tile(
     const Panel* panels,
-    int group,
     int64_t cols,
     const Int8Rows& x,
     int64_t row,
@@ -139,13 +138,13 @@ void int8_tile(
   for (int p = 0; p < P; ++p) {
     codes[p] = static_cast<const std::byte*>(panels[p].codes);
   }
-  int64_t groups = cols / group;
+  int64_t groups = cols / Group;
   for (int64_t g = 0; g < groups; ++g) {
     __m512i dots[P][N];
     result.each([&](auto p, auto n) __attribute__((always_inline)) {
       dots[p.value][n.value] = _mm512_setzero_si512();
     });
-    for (int k = 0; k < group; k += 32) {
+    for (int k = 0; k < Group; k += 32) {
       unroll<8>([&](auto j) __attribute__((always_inline)) {
         __m512i w[P];
         unroll<P>([&](auto p) __attribute__((always_inline)) {
@@ -183,10 +182,9 @@ void int8_tile(
   result.store(tile, ld_tile);
 }
 
-template <int P>
+template <int P, int Group>
 void int8_panels(
     const Panel* panels,
-    int group,
     int64_t cols,
     const Int8Rows& x,
     int64_t count,
@@ -195,19 +193,21 @@ void int8_panels(
     int64_t ld_tile
 ) {
   int64_t row = 0;
-  for (; row + 6 <= count; row += 6) {
-    int8_tile<P, 6>(panels, group, cols, x, row, first, tile, ld_tile);
+  auto run = [&](auto rows) {
+    int8_tile<P, rows.value, Group>(panels, cols, x, row, first, tile, ld_tile);
+    row += rows.value;
+  };
+  while (row + 6 <= count) {
+    run(Constant<6>());
   }
   if (row + 4 <= count) {
-    int8_tile<P, 4>(panels, group, cols, x, row, first, tile, ld_tile);
-    row += 4;
+    run(Constant<4>());
   }
   if (row + 2 <= count) {
-    int8_tile<P, 2>(panels, group, cols, x, row, first, tile, ld_tile);
-    row += 2;
+    run(Constant<2>());
   }
   if (row < count) {
-    int8_tile<P, 1>(panels, group, cols, x, row, first, tile, ld_tile);
+    run(Constant<1>());
   }
 }
 
@@ -306,8 +306,11 @@ void multiply_int8(
     float* tile,
     int64_t ld_tile
 ) {
-  auto function = count_panels == 2 ? int8_panels<2> : int8_panels<1>;
-  function(panels, format.group, cols, x, count, first, tile, ld_tile);
+  with_group(format.group, [&](auto group) {
+    auto function = count_panels == 2 ? int8_panels<2, group.value>
+                                      : int8_panels<1, group.value>;
+    function(panels, cols, x, count, first, tile, ld_tile);
+  });
 }
 
 void pack_float(

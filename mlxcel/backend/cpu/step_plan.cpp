@@ -29,10 +29,34 @@ const float* RopeTable::rows(int64_t step, std::span<const int32_t> positions) {
   return values_.data();
 }
 
-void StepPlan::check(const Batch& batch, const KvPool& pool) {
-  auto wrong = [](const std::string& what) {
-    fail(ErrorCode::internal, "[batch] " + what);
-  };
+namespace {
+
+[[noreturn]] void wrong(const std::string& what) {
+  fail(ErrorCode::internal, "[batch] " + what);
+}
+
+void check_blocks(const Segment& segment, int64_t blocks) {
+  int64_t tokens = segment.position + segment.count;
+  int64_t needed = ceil_div(tokens, kBlockTokens);
+  if (static_cast<int64_t>(segment.blocks.size()) < needed) {
+    wrong(fmt::format(
+        "sequence {}: {} blocks for {} tokens",
+        segment.sequence,
+        segment.blocks.size(),
+        tokens
+    ));
+  }
+  for (int64_t i = 0; i < needed; ++i) {
+    int32_t block = segment.blocks[static_cast<size_t>(i)];
+    if (block < 0 || block >= blocks) {
+      wrong(fmt::format(
+          "sequence {}: block {} of {}", segment.sequence, block, blocks
+      ));
+    }
+  }
+}
+
+void check_batch(const Batch& batch, const KvPool& pool) {
   int64_t rows = batch.rows();
   if (rows == 0) {
     wrong("a step without tokens");
@@ -47,25 +71,8 @@ void StepPlan::check(const Batch& batch, const KvPool& pool) {
       wrong(fmt::format("segments don't cover the rows: row {}", next));
     }
     next += segment.count;
-    int64_t blocks = ceil_div(segment.position + segment.count, kBlockTokens);
-    if (static_cast<int64_t>(segment.blocks.size()) < blocks) {
-      wrong(fmt::format(
-          "sequence {}: {} blocks for {} tokens",
-          segment.sequence,
-          segment.blocks.size(),
-          segment.position + segment.count
-      ));
-    }
-    for (int64_t i = 0; i < blocks; ++i) {
-      int32_t block = segment.blocks[static_cast<size_t>(i)];
-      if (block < 0 || block >= pool.blocks()) {
-        wrong(fmt::format(
-            "sequence {}: block {} of {}",
-            segment.sequence,
-            block,
-            pool.blocks()
-        ));
-      }
+    if (pool.block_bytes() > 0) {
+      check_blocks(segment, pool.blocks());
     }
   }
   if (next != rows) {
@@ -78,6 +85,8 @@ void StepPlan::check(const Batch& batch, const KvPool& pool) {
   }
 }
 
+}  // namespace
+
 void StepPlan::extend(std::vector<RoleRun>& runs, int64_t row, Role role) {
   if (runs.empty() || runs.back().role != role) {
     runs.push_back({row, 0, role});
@@ -87,7 +96,7 @@ void StepPlan::extend(std::vector<RoleRun>& runs, int64_t row, Role role) {
 
 void StepPlan::begin(const Batch& batch, KvPool& pool) {
   batch_ = nullptr;
-  check(batch, pool);
+  check_batch(batch, pool);
   runs_.clear();
   selected_runs_.clear();
   segment_of_.clear();

@@ -80,7 +80,6 @@ class StepPlan {
   }
 
  private:
-  void check(const Batch& batch, const KvPool& pool);
   static void extend(std::vector<RoleRun>& runs, int64_t row, Role role);
 
   const Batch* batch_ = nullptr;

@@ -1,9 +1,0 @@
-#include "mlxcel/backend/cpu/matmul_kernels.h"
-
-namespace mlxcel::backend::cpu {
-
-const MatmulKernels& avx2_matmul_kernels() {
-  return generic_matmul_kernels();
-}
-
-}  // namespace mlxcel::backend::cpu

@@ -1,0 +1,483 @@
+#include "mlxcel/backend/cpu/matmul_avx2.h"
+
+/// Panels of sixteen rows of weights, unpacked once, times many rows of
+/// activations: a lane of the two registers belongs to a row of the panel.
+/// Codes up to 4 bits are kept as bytes, four columns of a row in a lane;
+/// wider ones as 16 bits, two columns in a lane.
+namespace mlxcel::backend::cpu::avx2 {
+
+namespace {
+
+// v[i] lane j becomes v[j] lane i, in units of 32 bits.
+void transpose(__m256i (&v)[8]) {
+  __m256i w[8];
+  unroll<4>([&](auto i) __attribute__((always_inline)) {
+    w[2 * i.value] = _mm256_unpacklo_epi32(v[2 * i.value], v[2 * i.value + 1]);
+    w[2 * i.value + 1] =
+        _mm256_unpackhi_epi32(v[2 * i.value], v[2 * i.value + 1]);
+  });
+  // u[4i + j]: of both halves column j of rows 4i .. 4i + 3.
+  __m256i u[8];
+  unroll<2>([&](auto i) __attribute__((always_inline)) {
+    constexpr int at = 4 * i.value;
+    u[at] = _mm256_unpacklo_epi64(w[at], w[at + 2]);
+    u[at + 1] = _mm256_unpackhi_epi64(w[at], w[at + 2]);
+    u[at + 2] = _mm256_unpacklo_epi64(w[at + 1], w[at + 3]);
+    u[at + 3] = _mm256_unpackhi_epi64(w[at + 1], w[at + 3]);
+  });
+  unroll<4>([&](auto j) __attribute__((always_inline)) {
+    constexpr int at = j.value;
+    v[at] = _mm256_permute2x128_si256(u[at], u[at + 4], 0x20);
+    v[at + 4] = _mm256_permute2x128_si256(u[at], u[at + 4], 0x31);
+  });
+}
+
+// Row `lane` of the span; rows beyond its last repeat that.
+int64_t clamp_row(const RowSpan& span, int64_t lane) {
+  return lane < span.rows ? lane : span.rows - 1;
+}
+
+// Calls f(half, i, v) for eight rows and eight units of 32 bits of each at a
+// time, with v transposed; load(lane, i) gives a row's.
+template <typename Load, typename Store>
+__attribute__((always_inline)) inline void for_transposed(
+    int64_t count, int64_t step, Load load, Store store
+) {
+  for (int64_t i = 0; i < count; i += step) {
+    for (int64_t half = 0; half < 2; ++half) {
+      __m256i v[8];
+      for (int64_t lane = 0; lane < 8; ++lane) {
+        v[lane] = load(8 * half + lane, i);
+      }
+      transpose(v);
+      store(half, i, v);
+    }
+  }
+}
+
+// Values of a plane [rows, stride bytes] from `begin` on, transposed:
+// out[count, 16].
+void pack_values(
+    ScaleType type,
+    const RowSpan& span,
+    const std::byte* plane,
+    int64_t stride,
+    int64_t begin,
+    int64_t count,
+    float* out
+) {
+  for_transposed(
+      count,
+      8,
+      [&](int64_t lane, int64_t i) {
+        const std::byte* row = plane + clamp_row(span, lane) * stride;
+        return _mm256_castps_si256(
+            load_values(type, row + (begin + i) * value_bytes(type), count - i)
+        );
+      },
+      [&](int64_t half, int64_t i, const __m256i(&v)[8]) {
+        for (int64_t j = 0; j < 8 && i + j < count; ++j) {
+          _mm256_store_ps(
+              out + (i + j) * 16 + half * 8, _mm256_castsi256_ps(v[j])
+          );
+        }
+      }
+  );
+}
+
+template <int Bits>
+void pack_codes(
+    const RowFormat& format,
+    const RowSpan& span,
+    int64_t begin,
+    int64_t cols,
+    std::byte* out
+) {
+  Codes<Bits> codes;
+  auto load = [&](int64_t lane, int64_t i) {
+    const std::byte* row =
+        span.codes + clamp_row(span, lane) * format.code_bytes;
+    return codes.load(row + (begin + i) * Bits / 8);
+  };
+  auto store = [&](int64_t at, const __m256i(&v)[8]) {
+    for (int64_t j = 0; j < 8; ++j) {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(out + at + j * 64), v[j]);
+    }
+  };
+  if constexpr (Bits <= 4) {
+    for_transposed(
+        cols,
+        32,
+        load,
+        [&](int64_t half, int64_t i, const __m256i(&v)[8]) {
+          store(i * 16 + half * 32, v);
+        }
+    );
+    return;
+  }
+  // The same, then the bytes of each unit go to 16 bits: columns 0 and 1 of
+  // a unit to the first of two units, 2 and 3 to the second.
+  for_transposed(
+      cols,
+      32,
+      load,
+      [&](int64_t half, int64_t i, const __m256i(&v)[8]) {
+        __m256i pair = _mm256_set1_epi32(0x0000ffff);
+        __m256i first = _mm256_set1_epi32(0x000000ff);
+        __m256i wide[2][8];
+        for (int j = 0; j < 8; ++j) {
+          __m256i lower = _mm256_and_si256(v[j], pair);
+          __m256i upper = _mm256_srli_epi32(v[j], 16);
+          auto spread = [&](__m256i x) {
+            return _mm256_or_si256(
+                _mm256_and_si256(x, first),
+                _mm256_slli_epi32(_mm256_srli_epi32(x, 8), 16)
+            );
+          };
+          wide[j / 4][j % 4 * 2] = spread(lower);
+          wide[j / 4][j % 4 * 2 + 1] = spread(upper);
+        }
+        store(i * 32 + half * 32, wide[0]);
+        store((i + 16) * 32 + half * 32, wide[1]);
+      }
+  );
+}
+
+// Kept together so that the compiler does not spill the sums.
+__attribute__((always_inline)) inline void add_byte_products(
+    __m256i& sum, __m256i codes, __m256i x
+) {
+  __m256i product;
+  asm("vpmaddubsw %[x], %[codes], %[product]\n\t"
+      "vpaddw %[product], %[sum], %[sum]"
+      : [sum] "+x"(sum), [product] "=&x"(product)
+      : [codes] "x"(codes), [x] "x"(x));
+}
+
+__attribute__((always_inline)) inline void add_wide_products(
+    __m256i& sum, __m256i codes, __m256i x
+) {
+  __m256i product;
+  asm("vpmaddwd %[x], %[codes], %[product]\n\t"
+      "vpaddd %[product], %[sum], %[sum]"
+      : [sum] "+x"(sum), [product] "=&x"(product)
+      : [codes] "x"(codes), [x] "x"(x));
+}
+
+// N rows of activations and the sixteen rows of a panel.
+template <int N>
+struct Tile {
+  const float* scale;  // of the activations, row 0
+  const float* sum;
+  int64_t ld_scale;
+  float* out;
+  int64_t ld;
+
+  template <typename F>
+  __attribute__((always_inline)) static void each(F&& f) {
+    unroll<N>([&](auto n) __attribute__((always_inline)) {
+      unroll<2>([&](auto h) __attribute__((always_inline)) { f(n, h); });
+    });
+  }
+
+  void clear() const {
+    each([&](auto n, auto h) __attribute__((always_inline)) {
+      _mm256_storeu_ps(out + n.value * ld + 8 * h.value, _mm256_setzero_ps());
+    });
+  }
+
+  // Adds a group's products to the results.
+  __attribute__((always_inline)) void add(
+      const Panel& panel, int64_t g, const __m256i (&dots)[N][2]
+  ) const {
+    each([&](auto n, auto h) __attribute__((always_inline)) {
+      int64_t at = n.value * ld_scale + g;
+      float* to = out + n.value * ld + 8 * h.value;
+      __m256 scales = _mm256_load_ps(panel.scales + g * 16 + 8 * h.value);
+      __m256 biases = _mm256_load_ps(panel.biases + g * 16 + 8 * h.value);
+      __m256 factor = _mm256_mul_ps(scales, _mm256_broadcast_ss(scale + at));
+      __m256 total = _mm256_fmadd_ps(
+          biases, _mm256_broadcast_ss(sum + at), _mm256_loadu_ps(to)
+      );
+      total = _mm256_fmadd_ps(
+          _mm256_cvtepi32_ps(dots[n.value][h.value]), factor, total
+      );
+      _mm256_storeu_ps(to, total);
+    });
+  }
+};
+
+// Bytes: sums of 8 times two products of 15 * 127 fit into 16 bits, so a
+// group is cut into Parts of 32 columns.
+template <int N, int Parts>
+void byte_tile(
+    const Panel& panel,
+    int64_t groups,
+    const int8_t* q,
+    int64_t ld_q,
+    const Tile<N>& tile
+) {
+  const auto* codes = static_cast<const std::byte*>(panel.codes);
+  __m256i ones = _mm256_set1_epi16(1);
+  for (int64_t g = 0; g < groups; ++g) {
+    __m256i dots[N][2];
+    Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
+      dots[n.value][h.value] = _mm256_setzero_si256();
+    });
+    for (int part = 0; part < Parts; ++part) {
+      __m256i sums[N][2];
+      Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
+        sums[n.value][h.value] = _mm256_setzero_si256();
+      });
+      unroll<8>([&](auto j) __attribute__((always_inline)) {
+        __m256i first = load_32(codes + 64 * j.value);
+        __m256i second = load_32(codes + 64 * j.value + 32);
+        unroll<N>([&](auto n) __attribute__((always_inline)) {
+          int32_t four;
+          __builtin_memcpy(&four, q + n.value * ld_q + 4 * j.value, 4);
+          __m256i x = _mm256_set1_epi32(four);
+          add_byte_products(sums[n.value][0], first, x);
+          add_byte_products(sums[n.value][1], second, x);
+        });
+      });
+      codes += 512;
+      q += 32;
+      Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
+        __m256i wide = _mm256_madd_epi16(sums[n.value][h.value], ones);
+        __m256i& dot = dots[n.value][h.value];
+        dot = Parts == 1 ? wide : _mm256_add_epi32(dot, wide);
+      });
+    }
+    tile.add(panel, g, dots);
+  }
+}
+
+// 16 bits: q holds the activations widened.
+template <int N>
+void wide_tile(
+    const Panel& panel,
+    int group,
+    int64_t groups,
+    const int16_t* q,
+    int64_t ld_q,
+    const Tile<N>& tile
+) {
+  const auto* codes = static_cast<const std::byte*>(panel.codes);
+  for (int64_t g = 0; g < groups; ++g) {
+    __m256i dots[N][2];
+    Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
+      dots[n.value][h.value] = _mm256_setzero_si256();
+    });
+    for (int k = 0; k < group; k += 8) {
+      unroll<4>([&](auto j) __attribute__((always_inline)) {
+        __m256i first = load_32(codes + 64 * j.value);
+        __m256i second = load_32(codes + 64 * j.value + 32);
+        unroll<N>([&](auto n) __attribute__((always_inline)) {
+          int32_t two;
+          __builtin_memcpy(&two, q + n.value * ld_q + 2 * j.value, 4);
+          __m256i x = _mm256_set1_epi32(two);
+          add_wide_products(dots[n.value][0], first, x);
+          add_wide_products(dots[n.value][1], second, x);
+        });
+      });
+      codes += 256;
+      q += 8;
+    }
+    tile.add(panel, g, dots);
+  }
+}
+
+// f for as many rows at once as there are registers for.
+template <typename F>
+__attribute__((always_inline)) inline void for_tiles(int64_t count, F f) {
+  int64_t row = 0;
+  for (; row + 6 <= count; row += 6) {
+    f(row, Constant<6>());
+  }
+  if (row + 4 <= count) {
+    f(row, Constant<4>());
+    row += 4;
+  }
+  if (row + 2 <= count) {
+    f(row, Constant<2>());
+    row += 2;
+  }
+  if (row < count) {
+    f(row, Constant<1>());
+  }
+}
+
+void widen(const int8_t* q, int64_t cols, int16_t* out) {
+  for (int64_t i = 0; i < cols; i += 16) {
+    _mm256_store_si256(
+        reinterpret_cast<__m256i*>(out + i),
+        _mm256_cvtepi8_epi16(load_16(q + i))
+    );
+  }
+}
+
+template <int N>
+void float_tile(
+    const float* values,
+    int64_t cols,
+    const float* x,
+    int64_t ldx,
+    bool first,
+    float* tile,
+    int64_t ld_tile
+) {
+  __m256 sums[N][2];
+  Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
+    sums[n.value][h.value] =
+        first ? _mm256_setzero_ps()
+              : _mm256_loadu_ps(tile + n.value * ld_tile + 8 * h.value);
+  });
+  for (int64_t i = 0; i < cols; ++i) {
+    __m256 w[2] = {
+        _mm256_load_ps(values + i * 16), _mm256_load_ps(values + i * 16 + 8)};
+    unroll<N>([&](auto n) __attribute__((always_inline)) {
+      __m256 v = _mm256_broadcast_ss(x + n.value * ldx + i);
+      unroll<2>([&](auto h) __attribute__((always_inline)) {
+        __m256& total = sums[n.value][h.value];
+        total = _mm256_fmadd_ps(w[h.value], v, total);
+      });
+    });
+  }
+  Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
+    _mm256_storeu_ps(
+        tile + n.value * ld_tile + 8 * h.value, sums[n.value][h.value]
+    );
+  });
+}
+
+}  // namespace
+
+void pack_int8(const RowFormat& format, const RowSpan& span, int64_t begin, int64_t cols, const Panel& panel, std::byte*) {
+  with_bits(format.bits, [&](auto bits) {
+    pack_codes<bits.value>(
+        format, span, begin, cols, static_cast<std::byte*>(panel.codes)
+    );
+  });
+  int64_t first = begin / format.group;
+  int64_t groups = cols / format.group;
+  int64_t stride = format.scale_bytes;
+  pack_values(
+      format.type, span, span.scales, stride, first, groups, panel.scales
+  );
+  pack_values(
+      format.type, span, span.biases, stride, first, groups, panel.biases
+  );
+}
+
+void multiply_int8(
+    const RowFormat& format,
+    const Panel* panels,
+    int count_panels,
+    int64_t cols,
+    const Int8Rows& x,
+    int64_t count,
+    bool first,
+    float* tile,
+    int64_t ld_tile
+) {
+  int64_t groups = cols / format.group;
+  for_tiles(count, [&](int64_t row, auto rows) {
+    constexpr int kRows = rows.value;
+    const int8_t* q = x.q + row * x.ld_q;
+    alignas(32) int16_t wide[kRows][kPanelCols + 16];
+    if (format.bits > 4) {
+      for (int n = 0; n < kRows; ++n) {
+        widen(q + n * x.ld_q, cols, wide[n]);
+      }
+    }
+    for (int p = 0; p < count_panels; ++p) {
+      Tile<kRows> out{
+          x.scale + row * x.ld_scale,
+          x.sum + row * x.ld_scale,
+          x.ld_scale,
+          tile + row * ld_tile + p * 16,
+          ld_tile};
+      if (first) {
+        out.clear();
+      }
+      if (format.bits > 4) {
+        wide_tile<kRows>(
+            panels[p], format.group, groups, wide[0], kPanelCols + 16, out
+        );
+        continue;
+      }
+      with_group(format.group, [&](auto group) {
+        byte_tile<kRows, group.value / 32>(panels[p], groups, q, x.ld_q, out);
+      });
+    }
+  });
+}
+
+void pack_float(
+    const RowFormat& format,
+    const RowSpan& span,
+    int64_t begin,
+    int64_t cols,
+    const Panel& panel,
+    std::byte* scratch
+) {
+  auto* out = static_cast<float*>(panel.codes);
+  if (format.bits == 0) {
+    pack_values(
+        format.type, span, span.codes, format.code_bytes, begin, cols, out
+    );
+    return;
+  }
+  // 64 columns at a time, so that they are read back from the nearest cache.
+  auto* values = reinterpret_cast<float*>(scratch);
+  for (int64_t i = 0; i < cols; i += 64) {
+    int64_t left = cols - i < 64 ? cols - i : 64;
+    for (int64_t lane = 0; lane < 16; ++lane) {
+      int64_t r = clamp_row(span, lane);
+      RowSpan row = span;
+      row.codes += r * format.code_bytes;
+      row.scales += r * format.scale_bytes;
+      row.biases += r * format.scale_bytes;
+      dequantize(format, row, begin + i, left, values + lane * 64);
+    }
+    RowSpan all{};
+    all.rows = 16;
+    pack_values(
+        ScaleType::f32,
+        all,
+        reinterpret_cast<const std::byte*>(values),
+        64 * 4,
+        0,
+        left,
+        out + i * 16
+    );
+  }
+}
+
+void multiply_float(
+    const Panel* panels,
+    int count_panels,
+    int64_t cols,
+    const float* x,
+    int64_t ldx,
+    int64_t count,
+    bool first,
+    float* tile,
+    int64_t ld_tile
+) {
+  for_tiles(count, [&](int64_t row, auto rows) {
+    for (int p = 0; p < count_panels; ++p) {
+      float_tile<rows.value>(
+          static_cast<const float*>(panels[p].codes),
+          cols,
+          x + row * ldx,
+          ldx,
+          first,
+          tile + row * ld_tile + p * 16,
+          ld_tile
+      );
+    }
+  });
+}
+
+}  // namespace mlxcel::backend::cpu::avx2
