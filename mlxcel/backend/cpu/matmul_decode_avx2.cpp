@@ -59,27 +59,34 @@ struct Cursor {
         sum(x.sum) {}
 };
 
-// What the products of every width share: the part of the scales.
+// What the products of every width share: the part of the scales, eight
+// groups at a time.
 template <int T>
 class Int8Product {
  public:
   Int8Product(const RowFormat& format, const Int8Rows& x, int64_t first)
-      : type_(format.type), cols_(format.cols), x_(x) {
+      : type_(format.type),
+        cols_(format.cols),
+        groups_(format.cols / format.group),
+        x_(x) {
     x_.q += first * x.ld_q;
     x_.scale += first * x.ld_scale;
     x_.sum += first * x.ld_scale;
+    alignas(32) int32_t mask[8];
+    for (int i = 0; i < 8; ++i) {
+      mask[i] = i >= 8 - groups_ % 8 ? -1 : 0;
+    }
+    rest_ = _mm256_castsi256_ps(load_32(mask));
   }
 
  protected:
-  // `count` groups, at most eight: adds the product of the biases and gives
-  // that of the scales.
-  __attribute__((always_inline)) Pairs<T> scales(
-      Cursor& at, int64_t count, Pairs<T>& sums
-  ) const {
+  // Adds the product of the biases and gives that of the scales.
+  __attribute__((always_inline)) Pairs<T> scales(Cursor& at, Pairs<T>& sums)
+      const {
     Pairs<T> factors;
     unroll<2>([&](auto r) __attribute__((always_inline)) {
-      __m256 scale = load_values(type_, at.scales[r.value], count);
-      __m256 bias = load_values(type_, at.biases[r.value], count);
+      __m256 scale = load_values(type_, at.scales[r.value]);
+      __m256 bias = load_values(type_, at.biases[r.value]);
       at.scales[r.value] += 8 * value_bytes(type_);
       at.biases[r.value] += 8 * value_bytes(type_);
       unroll<T>([&](auto t) __attribute__((always_inline)) {
@@ -95,18 +102,64 @@ class Int8Product {
     return factors;
   }
 
-  __attribute__((always_inline)) static void add(
-      __m256& sum, __m256i dot, __m256i index, __m256 factors
-  ) {
-    sum = _mm256_fmadd_ps(
-        _mm256_cvtepi32_ps(dot), _mm256_permutevar8x32_ps(factors, index), sum
-    );
+  // The last groups, fewer than eight: in the upper lanes of a register that
+  // ends where they do, or, if the row has no eight, in the lower lanes.
+  // `first` is the lane of the first one.
+  __attribute__((always_inline)) Pairs<T> last_scales(
+      Cursor& at, int& first, Pairs<T>& sums
+  ) const {
+    int64_t count = groups_ % 8;
+    if (groups_ < 8) {
+      first = 0;
+      return few_scales(at, sums);
+    }
+    first = static_cast<int>(8 - count);
+    Pairs<T> factors;
+    int64_t back = first * value_bytes(type_);
+    unroll<2>([&](auto r) __attribute__((always_inline)) {
+      __m256 scale = load_values(type_, at.scales[r.value] - back);
+      __m256 bias = load_values(type_, at.biases[r.value] - back);
+      unroll<T>([&](auto t) __attribute__((always_inline)) {
+        int64_t row = t.value * x_.ld_scale - first;
+        __m256& sum = sums.at[r.value][t.value];
+        factors.at[r.value][t.value] =
+            _mm256_mul_ps(scale, _mm256_loadu_ps(at.scale + row));
+        __m256 rest = _mm256_and_ps(_mm256_loadu_ps(at.sum + row), rest_);
+        sum = _mm256_fmadd_ps(bias, rest, sum);
+      });
+    });
+    return factors;
+  }
+
+  __attribute__((noinline)) Pairs<T> few_scales(Cursor& at, Pairs<T>& sums)
+      const {
+    Pairs<T> factors;
+    for (int r = 0; r < 2; ++r) {
+      __m256 scale = load_values(type_, at.scales[r], groups_);
+      __m256 bias = load_values(type_, at.biases[r], groups_);
+      for (int t = 0; t < T; ++t) {
+        int64_t row = t * x_.ld_scale;
+        factors.at[r][t] =
+            _mm256_mul_ps(scale, _mm256_loadu_ps(at.scale + row));
+        sums.at[r][t] =
+            _mm256_fmadd_ps(bias, _mm256_loadu_ps(at.sum + row), sums.at[r][t]);
+      }
+    }
+    return factors;
   }
 
   ScaleType type_;
   int64_t cols_;
+  int64_t groups_;
   Int8Rows x_;
+  __m256 rest_;
 };
+
+__attribute__((always_inline)) inline void add(
+    __m256& sum, __m256i dot, __m256 factor
+) {
+  sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), factor, sum);
+}
 
 // 4 bit: 64 codes in one register, their halves against even and odd
 // activations.
@@ -131,22 +184,19 @@ class NibbleProduct : public Int8Product<T> {
     Cursor at(rows, this->x_);
     int64_t left = this->cols_;
     for (; left >= 8 * Group; left -= 8 * Group) {
-      Pairs<T> factors = this->scales(at, 8, sums);
-      constexpr int kSteps = 8 * Group / kStep;
-      __m256i index = lanes_;
-      unroll<kSteps>([&](auto) __attribute__((always_inline)) {
-        step(at, index, factors, sums);
+      Pairs<T> factors = this->scales(at, sums);
+      Pairs<T> lower = spread(factors, 0);
+      unroll<kSteps / 2>([&](auto j) __attribute__((always_inline)) {
+        step(at, lower, lane_of<j.value>, sums);
+      });
+      Pairs<T> upper = Group == 32 ? lower : spread(factors, 1);
+      unroll<kSteps / 2>([&](auto j) __attribute__((always_inline)) {
+        constexpr int at_half = Group == 32 ? kSteps / 2 : 0;
+        step(at, upper, lane_of<at_half + j.value>, sums);
       });
     }
     if (left > 0) {
-      Pairs<T> factors = this->scales(at, left / Group, sums);
-      __m256i index = lanes_;
-      for (; left >= kStep; left -= kStep) {
-        step(at, index, factors, sums);
-      }
-      if (left > 0) {
-        half_step(at, index, factors, sums);
-      }
+      rest(at, left, sums);
     }
     return sums;
   }
@@ -155,9 +205,61 @@ class NibbleProduct : public Int8Product<T> {
   // Codes between two conversions to float: two registers of a group of 128,
   // whose products still fit into 16 bits, otherwise one.
   static constexpr int kStep = Group == 128 ? 128 : 64;
+  static constexpr int kSteps = 8 * Group / kStep;
 
+  template <int I>
+  static constexpr auto lane_of = [](__m256 v) __attribute__((always_inline)) {
+    return _mm256_permute_ps(v, I * 0x55);
+  };
+
+  // Factors arranged so that a lane of each half is wanted by all lanes of
+  // that half: for 32 the even and the odd groups, otherwise four groups in
+  // both halves.
+  __attribute__((always_inline)) static Pairs<T> spread(
+      const Pairs<T>& factors, int half
+  ) {
+    Pairs<T> result;
+    Pairs<T>::each([&](auto r, auto t) __attribute__((always_inline)) {
+      __m256 v = factors.at[r.value][t.value];
+      __m256& to = result.at[r.value][t.value];
+      if constexpr (Group == 32) {
+        to = _mm256_permutevar8x32_ps(
+            v, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)
+        );
+      } else {
+        to = half == 0 ? _mm256_permute2f128_ps(v, v, 0x00)
+                       : _mm256_permute2f128_ps(v, v, 0x11);
+      }
+    });
+    return result;
+  }
+
+  __attribute__((always_inline)) void rest(
+      Cursor& at, int64_t left, Pairs<T>& sums
+  ) const {
+    int first = 0;
+    Pairs<T> factors = this->last_scales(at, first, sums);
+    __m256i index = _mm256_add_epi32(lanes_, _mm256_set1_epi32(first));
+    auto pick = [&](__m256 v) __attribute__((always_inline)) {
+      return _mm256_permutevar8x32_ps(v, index);
+    };
+    for (; left >= kStep; left -= kStep) {
+      step(at, factors, pick, sums);
+      index = _mm256_add_epi32(index, _mm256_set1_epi32(kStep / Group));
+    }
+    if (left > 0) {
+      __m256i packed[2] = {
+          _mm256_zextsi128_si256(load_16(at.codes[0])),
+          _mm256_zextsi128_si256(load_16(at.codes[1]))};
+      __m256i dots[2][T];
+      dot<true>(at, packed, dots);
+      add_all(dots, factors, pick, sums);
+    }
+  }
+
+  template <typename Pick>
   __attribute__((always_inline)) void step(
-      Cursor& at, __m256i& index, const Pairs<T>& factors, Pairs<T>& sums
+      Cursor& at, const Pairs<T>& factors, Pick pick, Pairs<T>& sums
   ) const {
     __m256i dots[2][T];
     unroll<kStep / 64>([&](auto c) __attribute__((always_inline)) {
@@ -170,20 +272,7 @@ class NibbleProduct : public Int8Product<T> {
       dot<c.value == 0>(at, packed, dots);
       at.q += 64;
     });
-    add_all(dots, index, factors, sums);
-    index = _mm256_add_epi32(index, _mm256_set1_epi32(kStep / Group));
-  }
-
-  // The last 32 codes of a row.
-  __attribute__((always_inline)) void half_step(
-      Cursor& at, __m256i index, const Pairs<T>& factors, Pairs<T>& sums
-  ) const {
-    __m256i packed[2] = {
-        _mm256_zextsi128_si256(load_16(at.codes[0])),
-        _mm256_zextsi128_si256(load_16(at.codes[1]))};
-    __m256i dots[2][T];
-    dot<true>(at, packed, dots);
-    add_all(dots, index, factors, sums);
+    add_all(dots, factors, pick, sums);
   }
 
   // Sums of eight products in 16 bits.
@@ -216,20 +305,18 @@ class NibbleProduct : public Int8Product<T> {
     });
   }
 
-  __attribute__((always_inline)) void add_all(
+  template <typename Pick>
+  __attribute__((always_inline)) static void add_all(
       const __m256i (&dots)[2][T],
-      __m256i index,
       const Pairs<T>& factors,
+      Pick pick,
       Pairs<T>& sums
-  ) const {
+  ) {
     __m256i ones = _mm256_set1_epi16(1);
     Pairs<T>::each([&](auto r, auto t) __attribute__((always_inline)) {
-      this->add(
-          sums.at[r.value][t.value],
+      add(sums.at[r.value][t.value],
           _mm256_madd_epi16(dots[r.value][t.value], ones),
-          index,
-          factors.at[r.value][t.value]
-      );
+          pick(factors.at[r.value][t.value]));
     });
   }
 
@@ -249,31 +336,43 @@ class ByteProduct : public Int8Product<T> {
       sums.at[r.value][t.value] = _mm256_setzero_ps();
     });
     Cursor at(rows, this->x_);
-    for (int64_t left = this->cols_ / group_; left > 0; left -= 8) {
-      int64_t groups = left < 8 ? left : 8;
-      Pairs<T> factors = this->scales(at, groups, sums);
-      __m256i index = _mm256_setzero_si256();
-      for (int64_t g = 0; g < groups; ++g) {
-        __m256i dots[2][T];
-        chunk<true>(at, dots);
-        for (int64_t i = 32; i < group_; i += 32) {
-          chunk<false>(at, dots);
-        }
-        Pairs<T>::each([&](auto r, auto t) __attribute__((always_inline)) {
-          this->add(
-              sums.at[r.value][t.value],
-              dots[r.value][t.value],
-              index,
-              factors.at[r.value][t.value]
-          );
-        });
-        index = _mm256_add_epi32(index, _mm256_set1_epi32(1));
-      }
+    int64_t left = this->groups_;
+    for (; left >= 8; left -= 8) {
+      Pairs<T> factors = this->scales(at, sums);
+      groups(at, 8, 0, factors, sums);
+    }
+    if (left > 0) {
+      int first = 0;
+      Pairs<T> factors = this->last_scales(at, first, sums);
+      groups(at, left, first, factors, sums);
     }
     return sums;
   }
 
  private:
+  __attribute__((always_inline)) void groups(
+      Cursor& at,
+      int64_t count,
+      int first,
+      const Pairs<T>& factors,
+      Pairs<T>& sums
+  ) const {
+    __m256i index = _mm256_set1_epi32(first);
+    for (int64_t g = 0; g < count; ++g) {
+      __m256i dots[2][T];
+      chunk<true>(at, dots);
+      for (int64_t i = 32; i < group_; i += 32) {
+        chunk<false>(at, dots);
+      }
+      Pairs<T>::each([&](auto r, auto t) __attribute__((always_inline)) {
+        add(sums.at[r.value][t.value],
+            dots[r.value][t.value],
+            _mm256_permutevar8x32_ps(factors.at[r.value][t.value], index));
+      });
+      index = _mm256_add_epi32(index, _mm256_set1_epi32(1));
+    }
+  }
+
   template <bool First>
   __attribute__((always_inline)) void chunk(Cursor& at, __m256i (&dots)[2][T])
       const {

@@ -164,14 +164,12 @@ __attribute__((always_inline)) inline void add_wide_products(
       : [codes] "x"(codes), [x] "x"(x));
 }
 
-// N rows of activations and the sixteen rows of a panel.
+// The results of N rows of activations and the sixteen rows of a panel.
 template <int N>
 struct Tile {
-  const float* scale;  // of the activations, row 0
-  const float* sum;
-  int64_t ld_scale;
-  float* out;
-  int64_t ld;
+  alignas(32) float at[N][16];
+  // scale[g][n] of the activations
+  alignas(32) float scale[kPanelCols / 32][N];
 
   template <typename F>
   __attribute__((always_inline)) static void each(F&& f) {
@@ -180,29 +178,66 @@ struct Tile {
     });
   }
 
-  void clear() const {
+  // Starts with the product of the biases.
+  void start(
+      const Panel& panel,
+      int64_t groups,
+      const Int8Rows& x,
+      bool first,
+      const float* tile,
+      int64_t ld
+  ) {
+    __m256 totals[N][2];
     each([&](auto n, auto h) __attribute__((always_inline)) {
-      _mm256_storeu_ps(out + n.value * ld + 8 * h.value, _mm256_setzero_ps());
+      totals[n.value][h.value] =
+          first ? _mm256_setzero_ps()
+                : _mm256_loadu_ps(tile + n.value * ld + 8 * h.value);
+    });
+    for (int64_t g = 0; g < groups; ++g) {
+      __m256 biases[2] = {
+          _mm256_load_ps(panel.biases + g * 16),
+          _mm256_load_ps(panel.biases + g * 16 + 8)};
+      unroll<N>([&](auto n) __attribute__((always_inline)) {
+        int64_t from = n.value * x.ld_scale + g;
+        scale[g][n.value] = x.scale[from];
+        __m256 sum = _mm256_broadcast_ss(x.sum + from);
+        unroll<2>([&](auto h) __attribute__((always_inline)) {
+          __m256& total = totals[n.value][h.value];
+          total = _mm256_fmadd_ps(biases[h.value], sum, total);
+        });
+      });
+    }
+    each([&](auto n, auto h) __attribute__((always_inline)) {
+      _mm256_store_ps(at[n.value] + 8 * h.value, totals[n.value][h.value]);
     });
   }
 
-  // Adds a group's products to the results.
+  // Adds a group's products.
   __attribute__((always_inline)) void add(
-      const Panel& panel, int64_t g, const __m256i (&dots)[N][2]
-  ) const {
+      const float* scales, int64_t g, const __m256i (&dots)[N][2]
+  ) {
+    __m256 weights[2] = {
+        _mm256_load_ps(scales + g * 16), _mm256_load_ps(scales + g * 16 + 8)};
+    unroll<N>([&](auto n) __attribute__((always_inline)) {
+      __m256 activations = _mm256_broadcast_ss(scale[g] + n.value);
+      unroll<2>([&](auto h) __attribute__((always_inline)) {
+        float* to = at[n.value] + 8 * h.value;
+        __m256 product = _mm256_mul_ps(
+            _mm256_cvtepi32_ps(dots[n.value][h.value]), weights[h.value]
+        );
+        _mm256_store_ps(
+            to, _mm256_fmadd_ps(product, activations, _mm256_load_ps(to))
+        );
+      });
+    });
+  }
+
+  void store(float* tile, int64_t ld) const {
     each([&](auto n, auto h) __attribute__((always_inline)) {
-      int64_t at = n.value * ld_scale + g;
-      float* to = out + n.value * ld + 8 * h.value;
-      __m256 scales = _mm256_load_ps(panel.scales + g * 16 + 8 * h.value);
-      __m256 biases = _mm256_load_ps(panel.biases + g * 16 + 8 * h.value);
-      __m256 factor = _mm256_mul_ps(scales, _mm256_broadcast_ss(scale + at));
-      __m256 total = _mm256_fmadd_ps(
-          biases, _mm256_broadcast_ss(sum + at), _mm256_loadu_ps(to)
+      _mm256_storeu_ps(
+          tile + n.value * ld + 8 * h.value,
+          _mm256_load_ps(at[n.value] + 8 * h.value)
       );
-      total = _mm256_fmadd_ps(
-          _mm256_cvtepi32_ps(dots[n.value][h.value]), factor, total
-      );
-      _mm256_storeu_ps(to, total);
     });
   }
 };
@@ -215,9 +250,10 @@ void byte_tile(
     int64_t groups,
     const int8_t* q,
     int64_t ld_q,
-    const Tile<N>& tile
+    Tile<N>& tile
 ) {
   const auto* codes = static_cast<const std::byte*>(panel.codes);
+  const float* scales = panel.scales;
   __m256i ones = _mm256_set1_epi16(1);
   for (int64_t g = 0; g < groups; ++g) {
     __m256i dots[N][2];
@@ -248,7 +284,7 @@ void byte_tile(
         dot = Parts == 1 ? wide : _mm256_add_epi32(dot, wide);
       });
     }
-    tile.add(panel, g, dots);
+    tile.add(scales, g, dots);
   }
 }
 
@@ -260,9 +296,10 @@ void wide_tile(
     int64_t groups,
     const int16_t* q,
     int64_t ld_q,
-    const Tile<N>& tile
+    Tile<N>& tile
 ) {
   const auto* codes = static_cast<const std::byte*>(panel.codes);
+  const float* scales = panel.scales;
   for (int64_t g = 0; g < groups; ++g) {
     __m256i dots[N][2];
     Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
@@ -283,7 +320,7 @@ void wide_tile(
       codes += 256;
       q += 8;
     }
-    tile.add(panel, g, dots);
+    tile.add(scales, g, dots);
   }
 }
 
@@ -390,25 +427,27 @@ void multiply_int8(
         widen(q + n * x.ld_q, cols, wide[n]);
       }
     }
+    Int8Rows from{
+        q,
+        x.scale + row * x.ld_scale,
+        x.sum + row * x.ld_scale,
+        x.ld_q,
+        x.ld_scale};
     for (int p = 0; p < count_panels; ++p) {
-      Tile<kRows> out{
-          x.scale + row * x.ld_scale,
-          x.sum + row * x.ld_scale,
-          x.ld_scale,
-          tile + row * ld_tile + p * 16,
-          ld_tile};
-      if (first) {
-        out.clear();
-      }
+      Tile<kRows> result;
+      float* to = tile + row * ld_tile + p * 16;
+      result.start(panels[p], groups, from, first, to, ld_tile);
       if (format.bits > 4) {
         wide_tile<kRows>(
-            panels[p], format.group, groups, wide[0], kPanelCols + 16, out
+            panels[p], format.group, groups, wide[0], kPanelCols + 16, result
         );
-        continue;
+      } else {
+        with_group(format.group, [&](auto group) {
+          constexpr int kParts = group.value / 32;
+          byte_tile<kRows, kParts>(panels[p], groups, q, x.ld_q, result);
+        });
       }
-      with_group(format.group, [&](auto group) {
-        byte_tile<kRows, group.value / 32>(panels[p], groups, q, x.ld_q, out);
-      });
+      result.store(to, ld_tile);
     }
   });
 }

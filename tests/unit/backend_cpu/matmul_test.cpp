@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include "mlxcel/core/error.h"
@@ -144,8 +145,11 @@ std::vector<float> multiply(
   int64_t ldx = std::ssize(x) / count;
   // A canary behind each row of the output.
   std::vector<float> padded(static_cast<size_t>(count * (rows + 1)), 77.0F);
-  MatmulScratch scratch;
-  ThreadPool pool(options.threads);
+  // Pools are kept: starting a thread takes longer than most products here.
+  static MatmulScratch scratch;
+  static std::map<int, ThreadPool> pools;
+  ThreadPool& pool =
+      pools.try_emplace(options.threads, options.threads).first->second;
   linear(
       *weight,
       x.data(),
