@@ -88,6 +88,14 @@ std::vector<double> column(
   return values;
 }
 
+struct Bytes {
+  uint64_t weights = 0;
+  /// What one decode step must read: the weights and the state of a context
+  /// half way through the reply.
+  uint64_t per_token = 0;
+  uint64_t resident = 0;
+};
+
 void print_row(const char* name, const std::vector<double>& values) {
   Spread s = spread(values);
   fmt::print(
@@ -97,8 +105,7 @@ void print_row(const char* name, const std::vector<double>& values) {
 
 void print_text(
     const Checkpoint& checkpoint,
-    uint64_t bytes,
-    uint64_t resident,
+    const Bytes& bytes,
     const BenchOptions& options,
     const std::vector<Sample>& samples
 ) {
@@ -118,17 +125,16 @@ void print_text(
       "weights           {:>10.1f} MB\n"
       "read bandwidth    {:>10.1f} GB/s, decode reads at {:.0f} % of it\n"
       "resident          {:>10.1f} MB\n",
-      static_cast<double>(bytes) * 1e-6,
+      static_cast<double>(bytes.weights) * 1e-6,
       bandwidth * 1e-9,
-      100 * decode * static_cast<double>(bytes) / bandwidth,
-      static_cast<double>(resident) * 1e-6
+      100 * decode * static_cast<double>(bytes.per_token) / bandwidth,
+      static_cast<double>(bytes.resident) * 1e-6
   );
 }
 
 void print_json(
     const Checkpoint& checkpoint,
-    uint64_t bytes,
-    uint64_t resident,
+    const Bytes& bytes,
     const BenchOptions& options,
     const std::vector<Sample>& samples
 ) {
@@ -147,9 +153,10 @@ void print_json(
     value *= 1e-9;
   }
   out["read_bandwidth_gb_s"] = bandwidth;
-  out["weight_bytes"] = bytes;
+  out["weight_bytes"] = bytes.weights;
+  out["decode_bytes_per_token"] = bytes.per_token;
   out["load_s"] = checkpoint.load_seconds;
-  out["peak_resident_bytes"] = resident;
+  out["peak_resident_bytes"] = bytes.resident;
   fmt::print("{}\n", out.dump(2));
 }
 
@@ -160,15 +167,18 @@ void run(const BenchOptions& options) {
   Engine engine(*checkpoint.model.model, options.prompt + options.generate + 1);
   measure(engine, options);  // warms up
   // Before the bandwidth is measured, which takes memory of its own.
-  uint64_t resident = os::peak_resident_bytes();
+  Bytes bytes;
+  bytes.resident = os::peak_resident_bytes();
   std::vector<Sample> samples;
   for (int i = 0; i < options.repetitions; ++i) {
     samples.push_back(measure(engine, options));
     samples.back().bandwidth = measure_read_bandwidth(ThreadPool::instance());
   }
-  uint64_t bytes = weight_bytes(checkpoint.model.directory);
-  options.json ? print_json(checkpoint, bytes, resident, options, samples)
-               : print_text(checkpoint, bytes, resident, options, samples);
+  bytes.weights = weight_bytes(checkpoint.model.directory);
+  bytes.per_token =
+      bytes.weights + engine.state_bytes(options.prompt + options.generate / 2);
+  options.json ? print_json(checkpoint, bytes, options, samples)
+               : print_text(checkpoint, bytes, options, samples);
 }
 
 }  // namespace

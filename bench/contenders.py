@@ -92,7 +92,8 @@ class Mlxcel:
             "read_bandwidth_gb_s": median(found["read_bandwidth_gb_s"]),
         }
         sample["bandwidth_share"] = (
-            decode * weight_bytes(self.model)
+            decode * (weight_bytes(self.model) + found["decode_bytes_per_token"]
+                      - found["weight_bytes"])
             / (sample["read_bandwidth_gb_s"] * 1e9))
         return sample | done.resources
 

@@ -81,6 +81,11 @@ class Engine {
   void read(const backend::Tensor& logits, std::span<float> out) const {
     model_.backend().export_rows(logits, out);
   }
+  /// Bytes of state that `tokens` tokens keep in all layers.
+  uint64_t state_bytes(int64_t tokens) const {
+    return pool_->block_bytes() * static_cast<uint64_t>(tokens) /
+           static_cast<uint64_t>(backend::kBlockTokens);
+  }
   LanguageModel& model() const {
     return model_;
   }
