@@ -11,7 +11,7 @@ mlxcel := $(build_dir)/mlxcel
 models := .deps/models
 smollm2_gguf := $(models)/SmolLM2-135M-Instruct.Q4_1.gguf
 smollm2 := $(models)/SmolLM2-135M-Instruct
-question := What is the capital of France?
+question := Why is the sky blue?
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:

@@ -54,6 +54,13 @@ bool closes_after_space(std::string_view text, size_t at) {
   return at < text.size() && (text[at] == '}' || text[at] == ']');
 }
 
+// A comma with nothing before it is no trailing comma.
+bool follows_value(std::string_view before) {
+  size_t last = before.find_last_not_of(" \t\n\r");
+  return last != std::string_view::npos &&
+      std::string_view("{[,:").find(before[last]) == std::string_view::npos;
+}
+
 }  // namespace
 
 std::string sanitize_config_text(std::string_view text) {
@@ -76,7 +83,8 @@ std::string sanitize_config_text(std::string_view text) {
     } else if (const Literal* literal = literal_at(text, at)) {
       out += literal->replacement;
       at += literal->text.size() - 1;
-    } else if (c == ',' && closes_after_space(text, at + 1)) {
+    } else if (c == ',' && follows_value(out) &&
+               closes_after_space(text, at + 1)) {
       continue;
     } else {
       out += c;

@@ -27,6 +27,8 @@ TEST(SanitizeConfig, RemovesMarkAndTrailingCommas) {
 TEST(SanitizeConfig, LeavesLookalikesToTheParser) {
   EXPECT_EQ(sanitize_config_text("{\"a\": NaNs}"), "{\"a\": NaNs}");
   EXPECT_EQ(sanitize_config_text("{\"a\": \"x"), "{\"a\": \"x");
+  EXPECT_EQ(sanitize_config_text("{,}"), "{,}");
+  EXPECT_EQ(sanitize_config_text("[1,,]"), "[1,,]");
   EXPECT_ERROR(parse_config("{\"a\": NaNs}", "f"), "f");
 }
 
