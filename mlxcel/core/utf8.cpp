@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "mlxcel/core/numbers.h"
+
 namespace mlxcel {
 
 namespace {
@@ -42,6 +44,14 @@ size_t character_length(std::string_view text) {
 std::optional<size_t> find_invalid_utf8(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
+    constexpr uint64_t kHighBits = 0x8080808080808080u;
+    while (at + 8 <= text.size() &&
+           (load_le<uint64_t>(text.data() + at) & kHighBits) == 0) {
+      at += 8;
+    }
+    if (at == text.size()) {
+      break;
+    }
     size_t length = character_length(text.substr(at));
     if (length == 0) {
       return at;

@@ -255,7 +255,6 @@ Listing list_files(const std::string& directory) {
 struct Promises {
   std::vector<std::string> present;
   std::vector<std::string> missing;
-  std::optional<std::string> invalid;
 };
 
 Promises check_promises(const std::string& directory, const Index& index) {
@@ -263,10 +262,14 @@ Promises check_promises(const std::string& directory, const Index& index) {
   const std::vector<std::string> listed = os::list_directory(directory);
   for (const std::string& name : index.shards) {
     if (!is_plain_name(name)) {
-      if (!promises.invalid) {
-        promises.invalid = name;
-      }
-      continue;
+      reject(
+          index.path,
+          fmt::format(
+              "weight_map names {}; plain file names without separators are "
+              "required",
+              quote(name)
+          )
+      );
     }
     if (!std::binary_search(listed.begin(), listed.end(), name)) {
       promises.missing.push_back(quote(name));
@@ -291,19 +294,9 @@ Promises check_promises(const std::string& directory, const Index& index) {
   return promises;
 }
 
-[[noreturn]] void reject_index(
-    const std::string& directory, const Index& index, const Promises& promises
+[[noreturn]] void reject_incomplete(
+    const std::string& directory, const Promises& promises
 ) {
-  if (promises.invalid) {
-    reject(
-        index.path,
-        fmt::format(
-            "weight_map names {}; plain file names without separators are "
-            "required",
-            quote(*promises.invalid)
-        )
-    );
-  }
   fail(
       ErrorCode::not_found,
       fmt::format(
@@ -321,7 +314,7 @@ Selection select_shards(const std::string& directory) {
   selection.index = read_index(directory);
   if (selection.index) {
     Promises promises = check_promises(directory, *selection.index);
-    if (promises.missing.empty() && !promises.invalid) {
+    if (promises.missing.empty()) {
       selection.names = std::move(promises.present);
       return selection;
     }
@@ -335,7 +328,7 @@ Selection select_shards(const std::string& directory) {
         }
     );
     if (!stale) {
-      reject_index(directory, *selection.index, promises);
+      reject_incomplete(directory, promises);
     }
     log_warning(fmt::format(
         "[shards] {}: the index names files that do not match what is on "

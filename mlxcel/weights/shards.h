@@ -11,10 +11,10 @@ namespace mlxcel {
 /// name: by model.safetensors.index.json if there is one, otherwise every
 /// top-level *.safetensors (weights-and-quantization.md 3, design 7).
 /// - An index whose files are all there is followed; other files are left out.
-/// - If some file that it names is missing, or is no plain file name, the index
-///   is stale (warned, all files taken) only if some file that is present isn't
-///   in it. Otherwise the download is incomplete: the Error lists what is
-///   present and what is missing.
+/// - If some file that it names is missing, the index is stale (warned, all
+///   files taken) only if some file that is present isn't in it. Otherwise the
+///   download is incomplete: the Error lists what is present and missing.
+/// - A name that is no plain file name is an Error, whatever else is there.
 /// - consolidated*.safetensors repeat the weights of the other files: they are
 ///   taken only where there is nothing else. Hidden files are never taken.
 /// - A link may lead to a file inside the directory or to a blob of a Hugging
