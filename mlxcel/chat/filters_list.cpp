@@ -88,7 +88,6 @@ Value filter_join(
   bool first = true;
   Cursor cursor(input);
   for (Value item; cursor.next(item);) {
-    count_work(0);
     out += first ? "" : separator;
     first = false;
     append_string(out, path.get(interpreter, item));

@@ -286,7 +286,6 @@ bool Interpreter::next_filtered(
   }
   Entry entry(*this, frame);
   while (cursor.next(item)) {
-    budget_.step();
     assign(node.test_target, item);
     if (truth(evaluate(*node.test))) {
       return true;

@@ -268,8 +268,10 @@ Value apply_arithmetic(Operator op, const Value& left, const Value& right) {
         left.text().markup
     );
   }
-  check_defined(left);
-  check_defined(right);
+  if (!left.is(Kind::view)) {
+    check_defined(left);
+    check_defined(right);
+  }
   if (op == Operator::add) {
     if (left.is_string() && right.is_string()) {
       return join_text(left, right);
@@ -286,6 +288,10 @@ Value apply_arithmetic(Operator op, const Value& left, const Value& right) {
     if (can_repeat(right) && left.is_integral()) {
       return repeat(right, left.integer());
     }
+  }
+  if (op == Operator::subtract &&
+      (left.is(Kind::view) || right.is(Kind::view))) {
+    fault("sets are not supported, as a difference of dict views makes one");
   }
   unsupported(op, left, right);
 }
@@ -354,7 +360,6 @@ bool contains(const Value& container, const Value& item) {
   }
   Cursor cursor(container);
   for (Value each; cursor.next(each);) {
-    count_work(0);
     if (each.same_as(item) || equal(each, item)) {
       return true;
     }

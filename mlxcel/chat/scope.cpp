@@ -15,20 +15,15 @@ namespace mlxcel::chat {
 
 namespace {
 
-// Entries of name tables copied for the branches of `if`: a bound on the time
-// that a hostile template takes, far above what real ones need.
-constexpr size_t kMaxCopied = 20'000'000;
-
 struct FunctionScope {
   Function* function;
   FunctionScope* outer;
 };
 
-/// The names of one scope that have slots, shared by its copies per branch.
+/// The names of one scope that have slots, shared by its branches.
 struct SlotTable {
   FunctionScope* function;
   std::map<std::string, uint32_t> slots;
-  size_t copied = 0;
 
   uint32_t slot_of(const std::string& name) {
     auto [it, added] = slots.try_emplace(name, function->function->slots);
@@ -49,16 +44,17 @@ class Symbols {
     uint32_t slot;
   };
 
-  Symbols copy(uint32_t position) const {
-    table_->copied += refs_.size() + loads_.size() + stores_.size();
-    if (table_->copied > kMaxCopied) {
-      throw SyntaxFault{position, "too many branches with too many names"};
-    }
-    return *this;
+  // For a branch of an `if`: knows what this does and adds its own, which
+  // merge() then brings in.
+  Symbols branch() const {
+    Symbols result(*table_, parent_);
+    result.base_ = this;
+    return result;
   }
 
   std::optional<Ref> find(const std::string& name) const {
-    for (const Symbols* at = this; at; at = at->parent_) {
+    for (const Symbols* at = this; at;
+         at = at->base_ ? at->base_ : at->parent_) {
       auto found = at->refs_.find(name);
       if (found != at->refs_.end()) {
         return Ref{at->table_->function, found->second};
@@ -75,7 +71,7 @@ class Symbols {
 
   void store(const std::string& name) {
     stores_.insert(name);
-    if (refs_.count(name) > 0) {
+    if (is_own(name)) {
       return;
     }
     std::optional<Ref> outer = parent_ ? parent_->find(name) : std::nullopt;
@@ -95,10 +91,11 @@ class Symbols {
   void merge(std::initializer_list<const Symbols*> branches) {
     std::set<std::string> stored;
     for (const Symbols* branch : branches) {
-      stored.insert(branch->stores_.begin(), branch->stores_.end());
-    }
-    for (const std::string& name : stores_) {
-      stored.erase(name);
+      for (const std::string& name : branch->stores_) {
+        if (!is_stored(name)) {
+          stored.insert(name);
+        }
+      }
     }
     for (const Symbols* branch : branches) {
       refs_.insert(branch->refs_.begin(), branch->refs_.end());
@@ -109,7 +106,8 @@ class Symbols {
     }
     for (const std::string& name : stored) {
       std::optional<Ref> outer = parent_ ? parent_->find(name) : std::nullopt;
-      loads_[refs_.at(name)] = outer ? from_outer(*outer) : from_context(name);
+      loads_[table_->slot_of(name)] =
+          outer ? from_outer(*outer) : from_context(name);
     }
   }
 
@@ -162,8 +160,27 @@ class Symbols {
     return load;
   }
 
+  // Known to this scope, in this branch or around it.
+  bool is_own(const std::string& name) const {
+    for (const Symbols* at = this; at; at = at->base_) {
+      if (at->refs_.count(name) > 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+  bool is_stored(const std::string& name) const {
+    for (const Symbols* at = this; at; at = at->base_) {
+      if (at->stores_.count(name) > 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   SlotTable* table_;
   const Symbols* parent_;
+  const Symbols* base_ = nullptr;
   std::map<std::string, uint32_t> refs_;
   std::map<uint32_t, Load> loads_;
   std::set<std::string> stores_;
@@ -213,10 +230,10 @@ class Inspector final : private ExprVisitor {
         }
     }
   }
-  Symbols branch(const Body& body, uint32_t position) {
-    Symbols copy = symbols_->copy(position);
-    Inspector(copy).statements(body);
-    return copy;
+  Symbols branch(const Body& body) {
+    Symbols result = symbols_->branch();
+    Inspector(result).statements(body);
+    return result;
   }
   void conditional(If& node);
   void statement(Stmt& stmt);
@@ -226,17 +243,16 @@ class Inspector final : private ExprVisitor {
 
 void Inspector::conditional(If& node) {
   expression(*node.branches[0].first);
-  Symbols first = branch(node.branches[0].second, node.position);
+  Symbols first = branch(node.branches[0].second);
   // Each `elif` counts as an `if` of its own in one common branch.
-  Symbols others = symbols_->copy(node.position);
+  Symbols others = symbols_->branch();
   Inspector inspector(others);
   for (size_t i = 1; i < node.branches.size(); ++i) {
     inspector.expression(*node.branches[i].first);
-    Symbols before = others.copy(node.position);
-    Symbols body = inspector.branch(node.branches[i].second, node.position);
-    others.merge({&body, &before});
+    Symbols body = inspector.branch(node.branches[i].second);
+    others.merge({&body});
   }
-  Symbols otherwise = branch(node.otherwise, node.position);
+  Symbols otherwise = branch(node.otherwise);
   symbols_->merge({&first, &others, &otherwise});
 }
 

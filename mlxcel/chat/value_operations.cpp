@@ -413,6 +413,7 @@ Cursor::Cursor(const Value& value) : value_(value) {
 }
 
 bool Cursor::next(Value& item) {
+  count_work(0);
   switch (value_.kind()) {
     case Kind::list:
     case Kind::tuple:
@@ -466,7 +467,6 @@ std::vector<Value> to_items(const Value& value) {
   std::vector<Value> items;
   Cursor cursor(value);
   for (Value item; cursor.next(item);) {
-    count_work(0);
     items.push_back(std::move(item));
     check_item_count(items.size());
   }

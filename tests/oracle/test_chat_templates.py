@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -27,12 +28,17 @@ OPAQUE = (" at 0x", "<built-in", "<class", "<bound method", "<function",
           "<generator", "TemplateReference", "<jinja2", "reversed object")
 # Outcomes that differ on purpose; each is told in mlxcel/chat/README.md.
 DELIBERATE = (
-    "more than 64 bits",       # integers have 64 bits
-    "is not supported",        # filters, methods and functions left out
-    "are not supported",
+    "more than 64 bits",  # integers have 64 bits
+    "this filter of Jinja is not supported",
+    "lipsum is not supported",
+    "encode, maketrans and translate are not supported",
     "not supported for escaped text",
-    "no real number",          # Python makes a complex number
+    "zero padding and grouping is not supported",
+    "sets are not supported",
+    "automatic escaping is not supported",
+    "no real number",  # Python makes a complex number
 )
+THINKING_TEST = re.compile(r"(?<![\w.])thinking is (not )?(un)?defined")
 
 
 def ask(requests):
@@ -65,6 +71,10 @@ def official_chat(template, request):
                   for name in ("bos_token", "eos_token")}
         if "enable_thinking" in request:
             tokens["enable_thinking"] = request.pop("enable_thinking")
+            # Our rule, not transformers': a template that asks whether
+            # `thinking` is defined gets the same under that name.
+            if THINKING_TEST.search(template):
+                tokens["thinking"] = tokens["enable_thinking"]
         text, _ = official.render_jinja_template(
             [official._normalize_chat_messages(messages)],
             chat_template=template, **request, **{**tokens, **kwargs})
@@ -289,7 +299,7 @@ def check_chats(templates):
            in zip(jobs, rendered, answers)), len(jobs))
 
 
-# The families of today, from memory of nobody: their published files say so.
+# As tokenizer_config.json of SmolLM2-135M-Instruct has it.
 SMOLLM2 = (
     "{% for message in messages %}{% if loop.first and messages[0]['role'] "
     "!= 'system' %}{{ '<|im_start|>system\nYou are a helpful AI assistant "

@@ -71,7 +71,8 @@ TEST(ChatLanguage, Operators) {
       {"{{ not true and false or 1 }} {{ 0 or '' or none }} {{ 1 and 2 }}",
        "1 None 2"},
       {"{{ 'a' ~ 1 ~ none ~ true ~ [1] ~ missing }}", "a1NoneTrue[1]"},
-      {"{{ 1 + 2 ~ 3 * 4 }} {{ 'ab' * 2 }} {{ [1] + [2] }}", "312 abab [1, 2]"},
+      {"{{ 1 + 2 }}{{ 2 * 3 ~ 1 }} {{ 'ab' * 2 }} {{ [1] + [2] }}",
+       "361 abab [1, 2]"},
       {"{{ 'a' in 'cat' }} {{ 'z' not in ['a'] }} {{ 'b' in d }} "
        "{{ 1 in missing }}",
        "True True True False"},
