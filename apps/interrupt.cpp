@@ -42,7 +42,9 @@ std::atomic<bool>& interrupted() {
 
 void install_interrupt_handler() {
   enter(kElsewhere);
+  // A reader that is gone or a file that may not grow is an error of write().
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
 }
 
 InterruptScope::InterruptScope() : outer_(state.load()) {

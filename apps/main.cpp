@@ -69,8 +69,8 @@ int run(int argc, char** argv) {
   add_bench(program);
   add_synth(program);
   add_completion(program);
-  if (argc > 1 && argv[1][0] != '-' &&
-      program.get_subcommand_no_throw(argv[1]) == nullptr) {
+  auto named = [&](CLI::App* command) { return command->check_name(argv[1]); };
+  if (argc > 1 && argv[1][0] != '-' && program.get_subcommands(named).empty()) {
     fail(
         ErrorCode::usage,
         "[command line] " + quote(argv[1]) +

@@ -77,6 +77,9 @@ class Input {
       message += (message.empty() ? "" : "\n") + more;
     }
     message.erase(message.find(kFence));
+    if (message.ends_with('\n')) {
+      message.pop_back();
+    }
     return Line::whole;
   }
 

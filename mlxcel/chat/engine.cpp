@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "mlxcel/chat/fault.h"
@@ -15,6 +16,26 @@ namespace mlxcel {
 namespace {
 
 using ErrorKind = TemplateError::Kind;
+
+constexpr size_t kMaxReason = 4096;
+
+// Text of a template in a message: cut, control characters shown.
+std::string presentable(const std::string& text) {
+  size_t end = std::min(text.size(), kMaxReason);
+  while (end < text.size() && end > 0 && (text[end] & 0xc0) == 0x80) {
+    --end;  // not inside a character
+  }
+  std::string out;
+  for (size_t i = 0; i < end; ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", c);
+    } else {
+      out += text[i];
+    }
+  }
+  return end < text.size() ? out + "..." : out;
+}
 
 std::string describe(
     ErrorKind kind,
@@ -38,15 +59,12 @@ std::string describe(
       break;
   }
   return fmt::format(
-      "[chat template] {}:{}:{}: {}{}{}",
+      "[chat template] {}:{}:{}: {}{}",
       name,
       line,
       column,
       what,
-      reason,
-      kind == ErrorKind::rejected
-          ? ""
-          : " (--no-chat-template feeds the text as it is)"
+      presentable(reason)
   );
 }
 

@@ -35,6 +35,7 @@ void Sequence::truncate(int64_t tokens) {
 
 Engine::Engine(LanguageModel& model, int64_t capacity)
     : model_(model),
+      capacity_(capacity),
       pool_(model.backend().make_pool(
           model.state_layout(), ceil_div(capacity, backend::kBlockTokens)
       )),
@@ -62,6 +63,16 @@ void Engine::add_input(const StepInput& input) {
     }
   }
   auto count = static_cast<int64_t>(input.tokens.size());
+  if (sequence.length() + count > capacity_) {
+    fail(
+        ErrorCode::out_of_memory,
+        fmt::format(
+            "[engine] a sequence of {} tokens, room for {}",
+            sequence.length() + count,
+            capacity_
+        )
+    );
+  }
   sequence.blocks_.reserve(sequence.length() + count);
   int64_t first = batch_.rows();
   batch_.segments.push_back({

@@ -96,6 +96,7 @@ class Engine {
   void run(backend::Tensor& logits);
 
   LanguageModel& model_;
+  int64_t capacity_;
   std::unique_ptr<backend::StatePool> pool_;
   cache::BlockAllocator allocator_;
   backend::SequenceId next_id_ = 1;

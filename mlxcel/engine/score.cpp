@@ -50,13 +50,15 @@ std::vector<int64_t> pieces(const ScoreParams& params, int64_t total) {
   if (sizes.empty()) {
     sizes.push_back(prefill_chunk());
   }
+  for (int64_t size : sizes) {
+    if (size < 1) {
+      fail(ErrorCode::usage, "[score] chunks: expected positive sizes");
+    }
+  }
   std::vector<int64_t> out;
   int64_t done = 0;
   for (size_t i = 0; done < total; ++i) {
     int64_t size = sizes[std::min(i, sizes.size() - 1)];
-    if (size < 1) {
-      fail(ErrorCode::usage, "[score] chunks: expected positive sizes");
-    }
     out.push_back(std::min(size, total - done));
     done += out.back();
   }

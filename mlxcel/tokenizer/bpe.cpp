@@ -56,21 +56,23 @@ Bpe::Bpe(
 /// across the two: a text can be cut there, and its words be remembered. Only
 /// where no character can be unknown, since those may be fused or dropped.
 void Bpe::find_cuts(const std::vector<MergeTable::Merge>& merges) {
-  auto is_byte_token = [this](int32_t id) {
-    return std::find(byte_fallback_.begin(), byte_fallback_.end(), id) !=
-           byte_fallback_.end();
-  };
   cuts_at_mark_ =
       options_.byte_fallback && !options_.ignore_merges &&
       !options_.reads_bytes && !decorates_ &&
       std::count(byte_fallback_.begin(), byte_fallback_.end(), -1) == 0;
-  for (size_t i = 0; cuts_at_mark_ && i < merges.size(); ++i) {
-    std::string_view left = vocab().token(merges[i].left);
-    std::string_view right = vocab().token(merges[i].right);
-    bool maybe_byte = left.starts_with("<0x") || right.starts_with("<0x");
-    if (maybe_byte &&
-        (is_byte_token(merges[i].left) || is_byte_token(merges[i].right))) {
+  if (!cuts_at_mark_) {
+    return;
+  }
+  // The text of a byte token is not what it stands for.
+  std::vector<bool> is_byte(vocab().id_limit());
+  for (int32_t id : byte_fallback_) {
+    is_byte[static_cast<size_t>(id)] = true;
+  }
+  for (const MergeTable::Merge& merge : merges) {
+    if (is_byte[static_cast<size_t>(merge.left)] ||
+        is_byte[static_cast<size_t>(merge.right)]) {
       cuts_at_mark_ = false;
+      return;
     }
   }
   for (size_t id = 0; cuts_at_mark_ && id < vocab().id_limit(); ++id) {
@@ -132,7 +134,7 @@ void Bpe::encode_word(
   size_t start = ids.size();
   int32_t whole = -1;
   if (options_.ignore_merges && !options_.reads_bytes) {
-    whole = vocab().find_or_none(word, hash);
+    whole = vocab().find_or_none(word);
   } else if (options_.ignore_merges) {
     work.spelling.clear();
     append_byte_level(work.spelling, word);

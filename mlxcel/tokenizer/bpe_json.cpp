@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <optional>
 #include <vector>
 
 #include "mlxcel/core/error.h"
@@ -18,38 +19,31 @@ class BpeReader {
   BpeReader(const dom::object& json, const ModelContext& context)
       : file_(context.file) {
     options_.reads_bytes = context.reads_bytes;
-    bool has_vocab = false;
-    bool has_merges = false;
+    std::optional<dom::object> vocab;
+    std::optional<dom::array> merges;
     for (dom::key_value_pair field : json) {
       if (field.key == "vocab") {
-        has_vocab = true;
-        read_vocab(get<dom::object>(field.value, "vocab"));
+        vocab = get<dom::object>(field.value, "vocab");
       } else if (field.key == "merges") {
-        has_merges = true;
-        read_merges(get<dom::array>(field.value, "merges"));
+        merges = get<dom::array>(field.value, "merges");
       } else if (!field.value.is_null()) {
         read_option(field.key, field.value);
       }
     }
-    if (!has_vocab || !has_merges) {
-      reject(has_vocab ? "merges" : "vocab", "missing");
+    if (!vocab || !merges) {
+      reject(vocab ? "merges" : "vocab", "missing");
     }
+    read_vocab(*vocab);
+    read_merges(*merges);
   }
 
   std::unique_ptr<Model> model() {
-    vocab_.build();
-    std::vector<MergeTable::Merge> merges = resolve_merges();
     return std::make_unique<Bpe>(
-        std::move(vocab_), merges, std::move(options_)
+        std::move(vocab_), merges_, std::move(options_)
     );
   }
 
  private:
-  struct Pair {
-    std::string_view left;
-    std::string_view right;
-  };
-
   [[noreturn]] void reject(
       std::string_view field, const std::string& reason
   ) const {
@@ -101,18 +95,23 @@ class BpeReader {
       }
       vocab_.add(field.key, static_cast<int32_t>(id));
     }
+    vocab_.build();
   }
 
-  /// Merges may stand before the vocabulary: they are resolved at the end.
   void read_merges(dom::array merges) {
-    pairs_.reserve(merges.size());
+    constexpr size_t block = 256;  // looked up together
+    merges_.reserve(merges.size());
     for (dom::element merge : merges) {
       if (merge.is_string()) {
         add_merge_line(get<std::string_view>(merge, "merges"));
       } else {
         add_merge_pair(get<dom::array>(merge, "merges"));
       }
+      if (pending_.size() >= block * 3) {
+        resolve_pending();
+      }
     }
+    resolve_pending();
   }
 
   void add_merge_line(std::string_view line) {
@@ -123,66 +122,74 @@ class BpeReader {
     if (space == std::string_view::npos ||
         line.find(' ', space + 1) != std::string_view::npos) {
       reject_merge(
-          pairs_.size(),
           fmt::format("expected two tokens and a space, got {}", quote(line))
       );
     }
-    pairs_.push_back({line.substr(0, space), line.substr(space + 1)});
+    add_merge(line.substr(0, space), line.substr(space + 1));
   }
 
   void add_merge_pair(dom::array tokens) {
     if (tokens.size() != 2) {
-      reject_merge(
-          pairs_.size(), fmt::format("expected 2 tokens, got {}", tokens.size())
-      );
+      reject_merge(fmt::format("expected 2 tokens, got {}", tokens.size()));
     }
-    pairs_.push_back(
-        {get<std::string_view>(tokens.at(0).value_unsafe(), "merges"),
-         get<std::string_view>(tokens.at(1).value_unsafe(), "merges")}
+    add_merge(
+        get<std::string_view>(tokens.at(0).value_unsafe(), "merges"),
+        get<std::string_view>(tokens.at(1).value_unsafe(), "merges")
     );
   }
 
-  [[noreturn]] void reject_merge(
-      size_t index, const std::string& reason
-  ) const {
-    reject(fmt::format("merges[{}]", index), reason);
+  void add_merge(std::string_view left, std::string_view right) {
+    size_t prefix = options_.continuing_subword_prefix.size();
+    if (right.size() < prefix) {
+      reject_merge("the second token is shorter than the prefix");
+    }
+    pending_.insert(pending_.end(), {left, right, {}});
+    merged_text_ += left;
+    merged_text_ += right.substr(prefix);
   }
 
-  int32_t find(size_t merge, std::string_view token) const {
-    int32_t id = vocab_.find_or_none(token);
-    if (id < 0) {
-      reject_merge(
-          merge, fmt::format("{} is not in the vocabulary", quote(token))
+  /// Looks up the tokens of the pending merges and what they make.
+  void resolve_pending() {
+    size_t prefix = options_.continuing_subword_prefix.size();
+    size_t start = 0;
+    for (size_t i = 0; i < pending_.size(); i += 3) {
+      size_t size = pending_[i].size() + pending_[i + 1].size() - prefix;
+      pending_[i + 2] = std::string_view(merged_text_).substr(start, size);
+      start += size;
+    }
+    pending_ids_.resize(pending_.size());
+    vocab_.find_many(pending_.data(), pending_ids_.data(), pending_.size());
+    for (size_t i = 0; i < pending_.size(); i += 3) {
+      for (size_t j = i; j < i + 3; ++j) {
+        if (pending_ids_[j] < 0) {
+          std::string_view missing = pending_[j];
+          pending_.clear();
+          reject_merge(
+              fmt::format("{} is not in the vocabulary", quote(missing))
+          );
+        }
+      }
+      merges_.push_back(
+          {pending_ids_[i], pending_ids_[i + 1], pending_ids_[i + 2]}
       );
     }
-    return id;
+    pending_.clear();
+    merged_text_.clear();
   }
 
-  std::vector<MergeTable::Merge> resolve_merges() const {
-    std::vector<MergeTable::Merge> merges;
-    merges.reserve(pairs_.size());
-    size_t prefix = options_.continuing_subword_prefix.size();
-    std::string both;
-    int32_t last = -1;
-    for (size_t i = 0; i < pairs_.size(); ++i) {
-      const Pair& pair = pairs_[i];
-      if (pair.right.size() < prefix) {
-        reject_merge(i, "the second token is shorter than the prefix");
-      }
-      both = pair.left;
-      both += pair.right.substr(prefix);
-      // Most vocabularies are in the order of their merges.
-      bool follows = vocab_.has(last + 1) && vocab_.token(last + 1) == both;
-      last = follows ? last + 1 : find(i, both);
-      merges.push_back({find(i, pair.left), find(i, pair.right), last});
-    }
-    return merges;
+  [[noreturn]] void reject_merge(const std::string& reason) const {
+    size_t index = merges_.size() + pending_.size() / 3;
+    reject(fmt::format("merges[{}]", index), reason);
   }
 
   std::string file_;
   BpeOptions options_;
   Vocab vocab_;
-  std::vector<Pair> pairs_;  // views of the parsed document
+  std::vector<MergeTable::Merge> merges_;
+  // Three a merge: left, right and what they make.
+  std::vector<std::string_view> pending_;
+  std::vector<int32_t> pending_ids_;
+  std::string merged_text_;
 };
 
 }  // namespace

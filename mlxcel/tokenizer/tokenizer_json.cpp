@@ -11,6 +11,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/json.h"
+#include "mlxcel/core/os.h"
 #include "mlxcel/tokenizer/model_json.h"
 
 namespace mlxcel::tokenizer {
@@ -22,21 +23,37 @@ namespace dom = simdjson::dom;
 constexpr uint64_t max_file = uint64_t{1} << 30;  // bytes
 constexpr size_t max_depth = 128;
 
-/// The file in memory with the padding that simdjson needs.
-simdjson::padded_string read_padded(const std::string& path) {
-  std::shared_ptr<MappedFile> file = MappedFile::open(path);
-  std::span<const std::byte> bytes = file->bytes();
-  if (bytes.size() > max_file) {
-    reject_json(path, "size", "more than 1 GB");
+/// The file with the padding that simdjson needs: what follows it in its last
+/// page, if that is enough, else a copy.
+class PaddedFile {
+ public:
+  explicit PaddedFile(const std::string& path) : file_(MappedFile::open(path)) {
+    std::span<const std::byte> bytes = file_->bytes();
+    if (bytes.size() > max_file) {
+      reject_json(path, "size", "more than 1 GB");
+    }
+    auto data = reinterpret_cast<const char*>(bytes.data());
+    size_t used = bytes.size() % os::page_size();
+    if (used != 0 && used + simdjson::SIMDJSON_PADDING <= os::page_size()) {
+      text_ = {data, bytes.size()};
+      return;
+    }
+    copy_ = simdjson::padded_string(data, bytes.size());
+    text_ = copy_;
   }
-  simdjson::padded_string text(
-      reinterpret_cast<const char*>(bytes.data()), bytes.size()
-  );
-  if (file->faulted()) {
-    fail(ErrorCode::io, fmt::format("[{}] changed while it was read", path));
+
+  std::string_view text() const {
+    return text_;
   }
-  return text;
-}
+  bool changed() const {
+    return file_->faulted();
+  }
+
+ private:
+  std::shared_ptr<MappedFile> file_;
+  simdjson::padded_string copy_;
+  std::string_view text_;
+};
 
 /// The fields that are not null.
 using Sections = std::map<std::string_view, dom::element>;
@@ -189,12 +206,17 @@ void reject_json(
 }
 
 Parts read_tokenizer_json(const std::string& path) {
-  simdjson::padded_string text = read_padded(path);
+  PaddedFile file(path);
+  std::string_view text = file.text();
   dom::parser parser;
   dom::element root;
   auto error = parser.allocate(text.size(), max_depth);
   if (!error) {
-    error = parser.parse(text).get(root);
+    bool has_padding = true;
+    error = parser.parse(text.data(), text.size(), !has_padding).get(root);
+  }
+  if (file.changed()) {
+    fail(ErrorCode::io, fmt::format("[{}] changed while it was read", path));
   }
   if (error) {
     reject_json(path, "document", simdjson::error_message(error));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "mlxcel/core/error.h"
@@ -24,10 +25,6 @@ void Vocab::add(std::string_view token, int32_t id) {
   pool_ += token;
 }
 
-uint64_t Vocab::hash_of(std::string_view token) {
-  return hash_text(token);
-}
-
 void Vocab::build() {
   if (pool_.size() >= no_token) {
     fail(ErrorCode::invalid_input, "[tokenizer] the vocabulary is too large");
@@ -37,7 +34,7 @@ void Vocab::build() {
     highest = std::max(highest, addition.id);
   }
   entries_.resize(static_cast<size_t>(highest + 1));
-  slots_.assign(std::bit_ceil(additions_.size() * 2 + 1), Slot{});
+  slots_.assign(std::bit_ceil(additions_.size() * 3 / 2 + 1), Slot{});
   mask_ = slots_.size() - 1;
   for (const Addition& addition : additions_) {
     insert(addition);
@@ -77,7 +74,11 @@ void Vocab::insert(const Addition& addition) {
   ++count_;
 }
 
-int32_t Vocab::find_or_none(std::string_view token, uint64_t hash) const {
+int32_t Vocab::find_or_none(std::string_view token) const {
+  return find_hashed(token, hash_text(token));
+}
+
+int32_t Vocab::find_hashed(std::string_view token, uint64_t hash) const {
   auto tag = static_cast<uint32_t>(hash >> 32);
   for (uint64_t at = hash & mask_;; at = (at + 1) & mask_) {
     const Slot& slot = slots_[at];
@@ -86,6 +87,36 @@ int32_t Vocab::find_or_none(std::string_view token, uint64_t hash) const {
     }
     if (slot.hash == tag && this->token(slot.id) == token) {
       return slot.id;
+    }
+  }
+}
+
+/// The time goes into waiting for memory, three times a token: so many are
+/// under way at once.
+void Vocab::find_many(
+    const std::string_view* tokens, int32_t* ids, size_t count
+) const {
+  constexpr size_t block = 32;
+  std::array<uint64_t, block> hashes;
+  for (size_t start = 0; start < count; start += block) {
+    size_t size = std::min(block, count - start);
+    for (size_t i = 0; i < size; ++i) {
+      hashes[i] = hash_text(tokens[start + i]);
+      __builtin_prefetch(&slots_[hashes[i] & mask_]);
+    }
+    for (size_t i = 0; i < size; ++i) {
+      int32_t id = std::max(slots_[hashes[i] & mask_].id, 0);
+      ids[start + i] = id;
+      __builtin_prefetch(entries_.data() + id);
+    }
+    for (size_t i = 0; i < size; ++i) {
+      auto id = static_cast<size_t>(ids[start + i]);
+      if (id < entries_.size() && entries_[id].offset != no_token) {
+        __builtin_prefetch(pool_.data() + entries_[id].offset);
+      }
+    }
+    for (size_t i = 0; i < size; ++i) {
+      ids[start + i] = find_hashed(tokens[start + i], hashes[i]);
     }
   }
 }

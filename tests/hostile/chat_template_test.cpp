@@ -395,6 +395,16 @@ TEST(HostileChatTemplate, BadMessages) {
   );
 }
 
+TEST(HostileChatTemplate, MessagesOfTemplates) {
+  TemplateError error =
+      render_error("{{ raise_exception('\\x1b[2J' ~ 'x' * 1000000) }}");
+  EXPECT_EQ(error.kind(), Kind::rejected);
+  EXPECT_EQ(error.reason().size(), size_t{1'000'004});
+  EXPECT_LT(error.message().size(), size_t{5000});
+  EXPECT_EQ(error.message().find('\x1b'), std::string::npos);
+  EXPECT_NE(error.message().find("\\x1b[2Jxx"), std::string::npos);
+}
+
 TEST(HostileChatTemplate, ErrorsSayWhere) {
   TemplateError error =
       render_error("ok\n  {% for x in [1] %}\n日本 {{ x.y.z }}{% endfor %}");
@@ -404,8 +414,7 @@ TEST(HostileChatTemplate, ErrorsSayWhere) {
   EXPECT_EQ(error.reason(), "'int object' has no attribute 'y'");
   EXPECT_EQ(
       error.message(),
-      "[chat template] test:3:10: 'int object' has no attribute 'y' "
-      "(--no-chat-template feeds the text as it is)"
+      "[chat template] test:3:10: 'int object' has no attribute 'y'"
   );
 }
 

@@ -479,8 +479,11 @@ def test_smollm2_values(smollm2, layers):
         if (tensor.name.startswith("blk.")
                 and int(tensor.name.split(".")[1]) not in layers):
             continue
-        values = gguf.dequantize(tensor.data, tensor.tensor_type)
-        values = values.reshape(tensor.shape[::-1])
+        shape = tensor.shape[::-1]
+        data = tensor.data
+        if tensor.name == "token_embd.weight" and len(layers) < 30:
+            data, shape = data[:1000], (1000, shape[1])
+        values = gguf.dequantize(data, tensor.tensor_type).reshape(shape)
         stem = tensor.name.removesuffix(".weight")
         if stem.startswith("blk."):
             _, i, part = stem.split(".")
@@ -492,8 +495,10 @@ def test_smollm2_values(smollm2, layers):
         else:
             stem = {"token_embd": "model.embed_tokens",
                     "output_norm": "model.norm"}[stem]
+        module = {name: plane[:len(values)] for name, plane in tensors.items()
+                  if name.startswith(stem + ".")}
         np.testing.assert_array_equal(
-            output_values(tensors, stem + ".weight"), values)
+            output_values(module, stem + ".weight"), values)
 
 
 @needs_smollm2

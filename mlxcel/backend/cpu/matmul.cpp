@@ -171,8 +171,8 @@ bool MatmulJob::same_kernel(int a, int b) const {
 }
 
 void MatmulJob::quantize(Order (*order_of)(int bits)) {
-  scratch.used = 0;
-  scratch.activations.assign(weight.parts.size(), 0);
+  slot.used = 0;
+  slot.activations.assign(weight.parts.size(), 0);
   for (int i = 0; i < parts(); ++i) {
     if (!is_int8(i)) {
       continue;
@@ -180,20 +180,20 @@ void MatmulJob::quantize(Order (*order_of)(int bits)) {
     int group = format(i).group;
     Order order = order_of(format(i).bits);
     size_t at = 0;
-    while (at < scratch.used && (scratch.quantized[at].group != group ||
-                                 scratch.quantized[at].order != order)) {
+    while (at < slot.used && (slot.quantized[at].group != group ||
+                              slot.quantized[at].order != order)) {
       ++at;
     }
-    scratch.activations[static_cast<size_t>(i)] = static_cast<int>(at);
-    if (at < scratch.used) {
+    slot.activations[static_cast<size_t>(i)] = static_cast<int>(at);
+    if (at < slot.used) {
       continue;
     }
-    if (++scratch.used > scratch.quantized.size()) {
-      scratch.quantized.emplace_back();
+    if (++slot.used > slot.quantized.size()) {
+      slot.quantized.emplace_back();
     }
-    scratch.quantized[at].group = group;
-    scratch.quantized[at].order = order;
-    quantize(scratch.quantized[at]);
+    slot.quantized[at].group = group;
+    slot.quantized[at].order = order;
+    quantize(slot.quantized[at]);
   }
 }
 
@@ -221,7 +221,13 @@ void MatmulJob::quantize(Quantized& target) {
     }
   };
   // A row takes a fraction of a microsecond.
-  pool.parallel_for(count, std::max<int64_t>(1, 16384 / weight.cols), convert);
+  if (count * weight.cols < 16384) {
+    convert(0, count);
+    return;
+  }
+  pool.run([&](int thread, int threads) {
+    convert(count * thread / threads, count * (thread + 1) / threads);
+  });
 }
 
 void MatmulJob::store(
@@ -294,6 +300,7 @@ void linear(
         y + begin * ldy,
         ldy,
         memory,
+        memory.take_slot(),
         pool,
     };
     family == Family::decode ? run_decode(job) : run_prefill(job);

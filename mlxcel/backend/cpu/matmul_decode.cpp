@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <type_traits>
 
 #include "mlxcel/backend/cpu/matmul_plan.h"
 #include "mlxcel/core/numbers.h"
@@ -21,6 +22,7 @@ class Decoder {
  public:
   explicit Decoder(const MatmulJob& job)
       : job_(job),
+        queues_(job.scratch.start_queues(job.pool.size())),
         plain_(job.plain()),
         gate_(job.epilogue.gate.has_value()),
         threads_(job.pool.size()) {
@@ -46,14 +48,24 @@ class Decoder {
     return staged_bytes() + kernel_scratch(job_.weight.cols);
   }
 
-  // What is left of a thread's blocks, for whichever thread asks: the blocks
-  // of its first half one by one, each with its match in the second half.
-  void run_queue(int owner, Queue& queue, std::byte* memory) const {
+  // Own blocks first, then what others have not got to.
+  void work(int thread) const {
+    std::byte* memory =
+        job_.scratch.threads[static_cast<size_t>(thread)].data();
+    for (int i = 0; i < threads_; ++i) {
+      run_queue((thread + i) % threads_, memory);
+    }
+  }
+
+ private:
+  // What is left of a thread's blocks: those of its first half one by one,
+  // each with its match in the second half.
+  void run_queue(int owner, std::byte* memory) const {
     int64_t begin = blocks_ * owner / threads_;
     int64_t own = blocks_ * (owner + 1) / threads_ - begin;
     int64_t pieces = gate_ ? own : ceil_div(own, 2);
     while (true) {
-      int64_t i = queue.next.fetch_add(1, std::memory_order_relaxed);
+      int64_t i = queues_[owner].next.fetch_add(1, std::memory_order_relaxed);
       if (i >= pieces) {
         return;
       }
@@ -66,7 +78,6 @@ class Decoder {
     }
   }
 
- private:
   int64_t row_bytes(int part) const {
     const RowFormat& format = job_.format(part);
     return format.code_bytes + 2 * format.scale_bytes;
@@ -163,7 +174,8 @@ class Decoder {
     }
   }
 
-  const MatmulJob& job_;
+  MatmulJob job_;
+  Queue* queues_;
   bool plain_;
   bool gate_;
   int threads_;
@@ -176,28 +188,22 @@ class Decoder {
 }  // namespace
 
 void run_decode(MatmulJob& job) {
-  Decoder decoder(job);
+  static_assert(std::is_trivially_destructible_v<Decoder>);
+  const Decoder& decoder =
+      *new (job.slot.call.get(sizeof(Decoder))) Decoder(job);
   if (decoder.blocks() == 0) {
     return;
   }
   job.quantize(job.kernels.decode_order);
-  int threads = job.pool.size();
-  Queue* queues = job.scratch.queues_for(threads);
-  for (int i = 0; i < threads; ++i) {
-    job.scratch.threads[static_cast<size_t>(i)].get(decoder.memory());
-    queues[i].next.store(0, std::memory_order_relaxed);
+  for (Buffer& buffer : job.scratch.threads) {
+    buffer.get(decoder.memory());
   }
-  auto work = [&](int thread, int count) {
-    std::byte* memory = job.scratch.threads[static_cast<size_t>(thread)].data();
-    for (int i = 0; i < count; ++i) {
-      int owner = (thread + i) % count;
-      decoder.run_queue(owner, queues[owner], memory);
-    }
-  };
   if (decoder.blocks() == 1) {
-    work(0, threads);
+    for (int i = 0; i < job.pool.size(); ++i) {
+      decoder.work(i);
+    }
   } else {
-    job.pool.run(work);
+    job.pool.run([&](int thread, int) { decoder.work(thread); });
   }
 }
 

@@ -79,67 +79,79 @@ struct Finish {
     return v;
   }
 
-  /// One register's worth of values.
-  static void step(const FinishJob& job, int64_t i) {
-    F v = S::load(job.a + i);
-    if (job.bias_a != nullptr) {
-      v = v + S::load(job.bias_a + i);
-    }
-    v = apply(job.function, v);
-    if (job.b != nullptr) {
-      F w = S::load(job.b + i);
-      if (job.bias_b != nullptr) {
-        w = w + S::load(job.bias_b + i);
-      }
-      v = v * w;
-    }
-    if (job.residual != nullptr) {
-      v = v + S::load(job.residual + i);
-    }
-    S::store(job.out + i, v);
-  }
-
-  static void run(FinishJob job) {
+  static void run(const FinishJob& job) {
     for (int64_t t = 0; t < job.count; ++t) {
-      row(job);
-      job.a += job.ld;
-      job.b = job.b != nullptr ? job.b + job.ld : nullptr;
-      job.residual =
-          job.residual != nullptr ? job.residual + job.ld_residual : nullptr;
-      job.out += job.ld_out;
+      Row row{
+          at(job.a, t, job.ld),
+          at(job.b, t, job.ld),
+          job.bias_a,
+          job.bias_b,
+          at(job.residual, t, job.ld_residual)};
+      float* out = job.out + t * job.ld_out;
+      int64_t i = 0;
+      for (; i + S::kWidth <= job.n; i += S::kWidth) {
+        S::store(out + i, step(job.function, row, i));
+      }
+      if (i < job.n) {
+        rest(job.function, row, i, job.n, out);
+      }
     }
   }
 
  private:
-  static void row(const FinishJob& job) {
-    int64_t i = 0;
-    for (; i + S::kWidth <= job.n; i += S::kWidth) {
-      step(job, i);
-    }
-    if (i < job.n) {
-      rest(job, i);
-    }
+  // Each but the first may be null.
+  struct Row {
+    const float* a;
+    const float* b;
+    const float* bias_a;
+    const float* bias_b;
+    const float* residual;
+  };
+
+  static const float* at(const float* matrix, int64_t row, int64_t ld) {
+    return matrix != nullptr ? matrix + row * ld : nullptr;
   }
 
-  /// The last values, from buffers that may be read as a whole.
-  static void rest(const FinishJob& job, int64_t i) {
-    float memory[6][S::kWidth] = {};
-    auto copy = [&](int at, const float* from) -> const float* {
-      for (int64_t j = i; from != nullptr && j < job.n; ++j) {
-        memory[at][j - i] = from[j];
+  /// One register's worth of values.
+  static F step(Function function, const Row& row, int64_t i) {
+    F v = S::load(row.a + i);
+    if (row.bias_a != nullptr) {
+      v = v + S::load(row.bias_a + i);
+    }
+    v = apply(function, v);
+    if (row.b != nullptr) {
+      F w = S::load(row.b + i);
+      if (row.bias_b != nullptr) {
+        w = w + S::load(row.bias_b + i);
       }
-      return from != nullptr ? memory[at] : nullptr;
+      v = v * w;
+    }
+    if (row.residual != nullptr) {
+      v = v + S::load(row.residual + i);
+    }
+    return v;
+  }
+
+  /// Values [i, n), from buffers that may be read as a whole.
+  static void rest(
+      Function function, const Row& row, int64_t i, int64_t n, float* out
+  ) {
+    float memory[6][S::kWidth] = {};
+    auto copy = [&](int to, const float* from) -> const float* {
+      for (int64_t j = i; from != nullptr && j < n; ++j) {
+        memory[to][j - i] = from[j];
+      }
+      return from != nullptr ? memory[to] : nullptr;
     };
-    FinishJob last = job;
-    last.a = copy(0, job.a);
-    last.bias_a = copy(1, job.bias_a);
-    last.b = copy(2, job.b);
-    last.bias_b = copy(3, job.bias_b);
-    last.residual = copy(4, job.residual);
-    last.out = memory[5];
-    step(last, 0);
-    for (int64_t j = i; j < job.n; ++j) {
-      job.out[j] = memory[5][j - i];
+    Row last{
+        copy(0, row.a),
+        copy(1, row.b),
+        copy(2, row.bias_a),
+        copy(3, row.bias_b),
+        copy(4, row.residual)};
+    S::store(memory[5], step(function, last, 0));
+    for (int64_t j = i; j < n; ++j) {
+      out[j] = memory[5][j - i];
     }
   }
 };

@@ -23,9 +23,6 @@ RowSpan part_rows(
 struct LinearPlan {
   std::vector<RowFormat> formats;  // of the parts
   bool biased = false;             // some part has a layer bias
-  /// Where the thread that multiplies these weights will read first; the
-  /// addresses are only ever prefetched.
-  mutable std::vector<const std::byte*> starts;
 };
 
 /// Memory on a cache line that only grows.
@@ -74,19 +71,36 @@ struct Quantized {
   Int8Rows rows{};
 };
 
-struct MatmulScratch::Impl {
+/// What one call writes and all threads read. A core that writes a line again
+/// which another one has read waits for long, so calls take turns with slots;
+/// the weights that stream by in between clear the caches of them.
+struct Slot {
   std::vector<int> activations;  // of the parts: index into `quantized`
   std::vector<Quantized> quantized;
   size_t used = 0;
+  Buffer call;
+};
+
+struct MatmulScratch::Impl {
+  static constexpr size_t kSlots = 8;
+  Slot slots[kSlots];
+  size_t next_slot = 0;
   Buffer padded;  // float32 activations, rows apart from each other in cache
   std::vector<Buffer> threads;
   std::unique_ptr<Queue[]> queues;
   int queue_count = 0;
 
-  Queue* queues_for(int count) {
+  Slot& take_slot() {
+    return slots[next_slot++ % kSlots];
+  }
+  /// One queue per thread, all at their start.
+  Queue* start_queues(int count) {
     if (count > queue_count) {
       queues = std::make_unique<Queue[]>(static_cast<size_t>(count));
       queue_count = count;
+    }
+    for (int i = 0; i < count; ++i) {
+      queues[i].next.store(0, std::memory_order_relaxed);
     }
     return queues.get();
   }
@@ -104,6 +118,7 @@ struct MatmulJob {
   float* y;
   int64_t ldy;
   MatmulScratch::Impl& scratch;
+  Slot& slot;
   ThreadPool& pool;
 
   int parts() const {
@@ -116,8 +131,8 @@ struct MatmulJob {
     return weight.plan->formats[static_cast<size_t>(index)];
   }
   const Int8Rows& int8_rows(int index) const {
-    int at = scratch.activations[static_cast<size_t>(index)];
-    return scratch.quantized[static_cast<size_t>(at)].rows;
+    int at = slot.activations[static_cast<size_t>(index)];
+    return slot.quantized[static_cast<size_t>(at)].rows;
   }
   /// Whether the part is multiplied with int8 activations.
   bool is_int8(int index) const {
@@ -125,7 +140,8 @@ struct MatmulJob {
   }
   bool same_kernel(int a, int b) const;
   /// Quantises the activations in each order that the parts want. `order_of`
-  /// maps a part's bit width to the order.
+  /// maps a part's bit width to the order. Many rows are cut into one run per
+  /// thread.
   void quantize(Order (*order_of)(int bits));
   /// Stores a block's rows for rows [begin, end) of x: `a` [end - begin, ld]
   /// as it came from the kernel, `b` the same of the second part of a gate or

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "mlxcel/backend/cpu/matmul_plan.h"
+#include "mlxcel/backend/cpu/unroll.h"
 #include "mlxcel/core/numbers.h"
 
 /// Many rows of activations: two panels of weight rows are unpacked once and
@@ -14,6 +15,8 @@ constexpr int64_t kTileCols = 2 * kPanelRows;
 // Rows of x whose results are stored together: a multiple of what the kernels
 // hold in registers.
 constexpr int64_t kStoredRows = 24;
+// Rows of x that unpacking the weights once more is little work beside.
+constexpr int64_t kRangeRows = 128;
 
 // Two panels; for a gate the same rows of both parts.
 struct Unit {
@@ -58,15 +61,6 @@ class Panels {
   const MatmulJob& job_;
   int64_t count_ = 0;
 };
-
-void prefetch_for_write(const float* p) {
-#if defined(__x86_64__)
-  // The builtin reads only, unless the whole file is compiled for it.
-  asm volatile("prefetchw %0" : : "m"(*p));
-#else
-  __builtin_prefetch(p, 1);
-#endif
-}
 
 class Prefill {
  public:
@@ -120,7 +114,7 @@ class Prefill {
       const Block& block = unit.blocks[i];
       int64_t column = job_.part(block.part).first + block.first;
       for (int64_t t = begin; t < end; ++t) {
-        prefetch_for_write(job_.y + t * job_.ldy + column);
+        fetch_for_write(job_.y + t * job_.ldy + column, block.rows * 4);
         if (job_.epilogue.residual != nullptr) {
           __builtin_prefetch(
               job_.epilogue.residual + t * job_.epilogue.ld_residual + column
@@ -266,29 +260,28 @@ void run_prefill(MatmulJob& job) {
   }
   Panels panels(job);
   Prefill prefill(job);
-  int64_t units = panels.units();
-  // Units are cut along the rows of x where there are too few for all threads.
-  int64_t cuts = std::clamp<int64_t>(
-      3 * job.pool.size() / std::max<int64_t>(1, units),
-      1,
-      ceil_div(job.count, 64)
-  );
-  int64_t rows = round_up(ceil_div(job.count, cuts), 12);
-  cuts = ceil_div(job.count, rows);
+  int threads = job.pool.size();
+  // Each thread keeps to rows of x of its own, as it did when it quantised
+  // them, as long as they are worth unpacking the weights for.
+  int64_t ranges = std::clamp<int64_t>(job.count / kRangeRows, 1, threads);
   for (Buffer& buffer : job.scratch.threads) {
-    buffer.get(prefill.memory(std::min(rows, job.count)));
+    buffer.get(prefill.memory(ceil_div(job.count, ranges)));
   }
-  std::atomic<int64_t> next = 0;
+  Queue* queues = job.scratch.start_queues(threads);
   job.pool.run([&](int thread, int) {
     std::byte* memory = job.scratch.threads[static_cast<size_t>(thread)].data();
-    while (true) {
-      int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= units * cuts) {
-        return;
+    for (int64_t i = 0; i < ranges; ++i) {
+      int64_t range = (thread * ranges / threads + i) % ranges;
+      int64_t begin = job.count * range / ranges;
+      int64_t end = job.count * (range + 1) / ranges;
+      while (true) {
+        int64_t unit =
+            queues[range].next.fetch_add(1, std::memory_order_relaxed);
+        if (unit >= panels.units()) {
+          break;
+        }
+        prefill.run(panels.unit(unit), begin, end, memory);
       }
-      int64_t begin = i % cuts * rows;
-      int64_t end = std::min(begin + rows, job.count);
-      prefill.run(panels.unit(i / cuts), begin, end, memory);
     }
   });
 }

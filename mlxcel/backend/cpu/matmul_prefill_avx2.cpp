@@ -85,6 +85,42 @@ void pack_values(
   );
 }
 
+// 4 bit: 64 columns at a time are transposed as they are, words of eight
+// codes, and then unpacked.
+void pack_nibbles(
+    const RowFormat& format,
+    const RowSpan& span,
+    int64_t begin,
+    int64_t cols,
+    std::byte* out
+) {
+  __m256i nibble = _mm256_set1_epi8(15);
+  for_transposed(
+      cols,
+      64,
+      [&](int64_t lane, int64_t i) {
+        const std::byte* row =
+            span.codes + clamp_row(span, lane) * format.code_bytes;
+        row += (begin + i) / 2;
+        return cols - i < 64 ? _mm256_zextsi128_si256(load_16(row))
+                             : load_32(row);
+      },
+      [&](int64_t half, int64_t i, const __m256i(&v)[8]) {
+        for (int64_t j = 0; j < 8 && i + 8 * j < cols; ++j) {
+          __m256i even = _mm256_and_si256(v[j], nibble);
+          __m256i odd = _mm256_and_si256(_mm256_srli_epi16(v[j], 4), nibble);
+          // Both fours of codes of a row, one after the other.
+          __m256 a = _mm256_castsi256_ps(_mm256_unpacklo_epi8(even, odd));
+          __m256 b = _mm256_castsi256_ps(_mm256_unpackhi_epi8(even, odd));
+          auto* to =
+              reinterpret_cast<float*>(out + (i + 8 * j) * 16) + 8 * half;
+          _mm256_store_ps(to, _mm256_shuffle_ps(a, b, 0x88));
+          _mm256_store_ps(to + 16, _mm256_shuffle_ps(a, b, 0xdd));
+        }
+      }
+  );
+}
+
 template <int Bits>
 void pack_codes(
     const RowFormat& format,
@@ -164,12 +200,24 @@ __attribute__((always_inline)) inline void add_wide_products(
       : [codes] "x"(codes), [x] "x"(x));
 }
 
+// scale[g][n] of N rows of activations.
+template <int N>
+struct Scales {
+  float at[kPanelCols / 32][N];
+
+  Scales(const Int8Rows& x, int64_t groups) {
+    for (int64_t g = 0; g < groups; ++g) {
+      unroll<N>([&](auto n) __attribute__((always_inline)) {
+        at[g][n.value] = x.scale[n.value * x.ld_scale + g];
+      });
+    }
+  }
+};
+
 // The results of N rows of activations and the sixteen rows of a panel.
 template <int N>
 struct Tile {
   alignas(32) float at[N][16];
-  // scale[g][n] of the activations
-  alignas(32) float scale[kPanelCols / 32][N];
 
   template <typename F>
   __attribute__((always_inline)) static void each(F&& f) {
@@ -179,7 +227,7 @@ struct Tile {
   }
 
   // Starts with the product of the biases.
-  void start(
+  Tile(
       const Panel& panel,
       int64_t groups,
       const Int8Rows& x,
@@ -198,9 +246,7 @@ struct Tile {
           _mm256_load_ps(panel.biases + g * 16),
           _mm256_load_ps(panel.biases + g * 16 + 8)};
       unroll<N>([&](auto n) __attribute__((always_inline)) {
-        int64_t from = n.value * x.ld_scale + g;
-        scale[g][n.value] = x.scale[from];
-        __m256 sum = _mm256_broadcast_ss(x.sum + from);
+        __m256 sum = _mm256_broadcast_ss(x.sum + n.value * x.ld_scale + g);
         unroll<2>([&](auto h) __attribute__((always_inline)) {
           __m256& total = totals[n.value][h.value];
           total = _mm256_fmadd_ps(biases[h.value], sum, total);
@@ -214,12 +260,14 @@ struct Tile {
 
   // Adds a group's products.
   __attribute__((always_inline)) void add(
-      const float* scales, int64_t g, const __m256i (&dots)[N][2]
+      const float* scales, const float* scales_x, const __m256i (&dots)[N][2]
   ) {
-    __m256 weights[2] = {
-        _mm256_load_ps(scales + g * 16), _mm256_load_ps(scales + g * 16 + 8)};
+    // There are too few registers for the results, but the compiler would
+    // try, and store them twice.
+    asm volatile("" : : : "memory");
+    __m256 weights[2] = {_mm256_load_ps(scales), _mm256_load_ps(scales + 8)};
     unroll<N>([&](auto n) __attribute__((always_inline)) {
-      __m256 activations = _mm256_broadcast_ss(scale[g] + n.value);
+      __m256 activations = _mm256_broadcast_ss(scales_x + n.value);
       unroll<2>([&](auto h) __attribute__((always_inline)) {
         float* to = at[n.value] + 8 * h.value;
         __m256 product = _mm256_mul_ps(
@@ -250,6 +298,7 @@ void byte_tile(
     int64_t groups,
     const int8_t* q,
     int64_t ld_q,
+    const Scales<N>& scales_x,
     Tile<N>& tile
 ) {
   const auto* codes = static_cast<const std::byte*>(panel.codes);
@@ -284,7 +333,7 @@ void byte_tile(
         dot = Parts == 1 ? wide : _mm256_add_epi32(dot, wide);
       });
     }
-    tile.add(scales, g, dots);
+    tile.add(scales + g * 16, scales_x.at[g], dots);
   }
 }
 
@@ -296,6 +345,7 @@ void wide_tile(
     int64_t groups,
     const int16_t* q,
     int64_t ld_q,
+    const Scales<N>& scales_x,
     Tile<N>& tile
 ) {
   const auto* codes = static_cast<const std::byte*>(panel.codes);
@@ -320,7 +370,7 @@ void wide_tile(
       codes += 256;
       q += 8;
     }
-    tile.add(scales, g, dots);
+    tile.add(scales + g * 16, scales_x.at[g], dots);
   }
 }
 
@@ -391,9 +441,9 @@ void float_tile(
 
 void pack_int8(const RowFormat& format, const RowSpan& span, int64_t begin, int64_t cols, const Panel& panel, std::byte*) {
   with_bits(format.bits, [&](auto bits) {
-    pack_codes<bits.value>(
-        format, span, begin, cols, static_cast<std::byte*>(panel.codes)
-    );
+    constexpr auto kPack =
+        bits.value == 4 ? pack_nibbles : pack_codes<bits.value>;
+    kPack(format, span, begin, cols, static_cast<std::byte*>(panel.codes));
   });
   int64_t first = begin / format.group;
   int64_t groups = cols / format.group;
@@ -433,18 +483,26 @@ void multiply_int8(
         x.sum + row * x.ld_scale,
         x.ld_q,
         x.ld_scale};
+    Scales<kRows> scales(from, groups);
     for (int p = 0; p < count_panels; ++p) {
-      Tile<kRows> result;
       float* to = tile + row * ld_tile + p * 16;
-      result.start(panels[p], groups, from, first, to, ld_tile);
+      Tile<kRows> result(panels[p], groups, from, first, to, ld_tile);
       if (format.bits > 4) {
         wide_tile<kRows>(
-            panels[p], format.group, groups, wide[0], kPanelCols + 16, result
+            panels[p],
+            format.group,
+            groups,
+            wide[0],
+            kPanelCols + 16,
+            scales,
+            result
         );
       } else {
         with_group(format.group, [&](auto group) {
           constexpr int kParts = group.value / 32;
-          byte_tile<kRows, kParts>(panels[p], groups, q, x.ld_q, result);
+          byte_tile<kRows, kParts>(
+              panels[p], groups, q, x.ld_q, scales, result
+          );
         });
       }
       result.store(to, ld_tile);

@@ -7,30 +7,33 @@ namespace mlxcel::backend::cpu::avx512 {
 namespace {
 
 // v[i] lane j becomes v[j] lane i, in units of 32 bits.
-void transpose(__m512i (&v)[16]) {
+__attribute__((always_inline)) inline void transpose(__m512i (&v)[16]) {
   __m512i w[16];
-  for (int i = 0; i < 16; i += 2) {
-    w[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-    w[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-  }
+  unroll<8>([&](auto i) __attribute__((always_inline)) {
+    constexpr int at = 2 * i.value;
+    w[at] = _mm512_unpacklo_epi32(v[at], v[at + 1]);
+    w[at + 1] = _mm512_unpackhi_epi32(v[at], v[at + 1]);
+  });
   // u[4i + j]: of each 128 bits column j of rows 4i .. 4i + 3.
   __m512i u[16];
-  for (int i = 0; i < 16; i += 4) {
-    u[i] = _mm512_unpacklo_epi64(w[i], w[i + 2]);
-    u[i + 1] = _mm512_unpackhi_epi64(w[i], w[i + 2]);
-    u[i + 2] = _mm512_unpacklo_epi64(w[i + 1], w[i + 3]);
-    u[i + 3] = _mm512_unpackhi_epi64(w[i + 1], w[i + 3]);
-  }
-  for (int j = 0; j < 4; ++j) {
-    __m512i a = _mm512_shuffle_i32x4(u[j], u[4 + j], 0x88);
-    __m512i b = _mm512_shuffle_i32x4(u[j], u[4 + j], 0xdd);
-    __m512i c = _mm512_shuffle_i32x4(u[8 + j], u[12 + j], 0x88);
-    __m512i d = _mm512_shuffle_i32x4(u[8 + j], u[12 + j], 0xdd);
-    v[j] = _mm512_shuffle_i32x4(a, c, 0x88);
-    v[8 + j] = _mm512_shuffle_i32x4(a, c, 0xdd);
-    v[4 + j] = _mm512_shuffle_i32x4(b, d, 0x88);
-    v[12 + j] = _mm512_shuffle_i32x4(b, d, 0xdd);
-  }
+  unroll<4>([&](auto i) __attribute__((always_inline)) {
+    constexpr int at = 4 * i.value;
+    u[at] = _mm512_unpacklo_epi64(w[at], w[at + 2]);
+    u[at + 1] = _mm512_unpackhi_epi64(w[at], w[at + 2]);
+    u[at + 2] = _mm512_unpacklo_epi64(w[at + 1], w[at + 3]);
+    u[at + 3] = _mm512_unpackhi_epi64(w[at + 1], w[at + 3]);
+  });
+  unroll<4>([&](auto j) __attribute__((always_inline)) {
+    constexpr int at = j.value;
+    __m512i a = _mm512_shuffle_i32x4(u[at], u[4 + at], 0x88);
+    __m512i b = _mm512_shuffle_i32x4(u[at], u[4 + at], 0xdd);
+    __m512i c = _mm512_shuffle_i32x4(u[8 + at], u[12 + at], 0x88);
+    __m512i d = _mm512_shuffle_i32x4(u[8 + at], u[12 + at], 0xdd);
+    v[at] = _mm512_shuffle_i32x4(a, c, 0x88);
+    v[8 + at] = _mm512_shuffle_i32x4(a, c, 0xdd);
+    v[4 + at] = _mm512_shuffle_i32x4(b, d, 0x88);
+    v[12 + at] = _mm512_shuffle_i32x4(b, d, 0xdd);
+  });
 }
 
 // Row `lane` of the span; rows beyond its last repeat that.
@@ -61,6 +64,43 @@ void pack_values(
     transpose(v);
     for (int64_t j = 0; j < 16 && i + j < count; ++j) {
       _mm512_store_si512(out + (i + j) * 16, v[j]);
+    }
+  }
+}
+
+// 4 bit: 128 columns at a time are transposed as they are, words of eight
+// codes, and then unpacked.
+void pack_nibbles(
+    const RowFormat& format,
+    const RowSpan& span,
+    int64_t begin,
+    int64_t cols,
+    std::byte* out
+) {
+  // Of each pair of words the bits where the first (last) four codes start.
+  alignas(64) uint8_t first[64];
+  for (int i = 0; i < 64; ++i) {
+    first[i] = static_cast<uint8_t>(i % 8 / 4 * 32 + i % 4 * 4);
+  }
+  __m512i lower = _mm512_load_si512(first);
+  __m512i upper = _mm512_add_epi8(lower, _mm512_set1_epi8(16));
+  __m512i nibble = _mm512_set1_epi8(15);
+  for (int64_t i = 0; i < cols; i += 128) {
+    int64_t left = cols - i < 128 ? cols - i : 128;
+    __mmask64 mask = byte_mask(left / 2);
+    __m512i v[16];
+    for (int64_t lane = 0; lane < 16; ++lane) {
+      const std::byte* row =
+          span.codes + clamp_row(span, lane) * format.code_bytes;
+      v[lane] = _mm512_maskz_loadu_epi8(mask, row + (begin + i) / 2);
+    }
+    transpose(v);
+    for (int64_t j = 0; j < left / 8; ++j) {
+      std::byte* to = out + (i / 4 + 2 * j) * 64;
+      __m512i a = _mm512_multishift_epi64_epi8(lower, v[j]);
+      __m512i b = _mm512_multishift_epi64_epi8(upper, v[j]);
+      _mm512_store_si512(to, _mm512_and_si512(a, nibble));
+      _mm512_store_si512(to + 64, _mm512_and_si512(b, nibble));
     }
   }
 }
@@ -280,9 +320,9 @@ void float_panels(
 
 void pack_int8(const RowFormat& format, const RowSpan& span, int64_t begin, int64_t cols, const Panel& panel, std::byte*) {
   with_bits(format.bits, [&](auto bits) {
-    pack_codes<bits.value>(
-        format, span, begin, cols, static_cast<std::byte*>(panel.codes)
-    );
+    constexpr auto kPack =
+        bits.value == 4 ? pack_nibbles : pack_codes<bits.value>;
+    kPack(format, span, begin, cols, static_cast<std::byte*>(panel.codes));
   });
   int64_t first = begin / format.group;
   int64_t groups = cols / format.group;

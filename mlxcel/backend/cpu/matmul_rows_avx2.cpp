@@ -171,6 +171,9 @@ void quantize(
     float* sum
 ) {
   int64_t groups = cols / group;
+  fetch_for_write(q, cols);
+  fetch_for_write(scale, groups * 4);
+  fetch_for_write(sum, groups * 4);
   for (int64_t g = 0; g < padded_scales(groups); g += 8) {
     int64_t count = groups - g < 8 ? groups - g : 8;
     quantize_groups(

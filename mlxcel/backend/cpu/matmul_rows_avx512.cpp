@@ -156,6 +156,9 @@ void quantize(
     float* sum
 ) {
   int64_t groups = cols / group;
+  fetch_for_write(q, cols);
+  fetch_for_write(scale, groups * 4);
+  fetch_for_write(sum, groups * 4);
   for (int64_t g = 0; g < groups; g += 16) {
     int64_t count = groups - g < 16 ? groups - g : 16;
     quantize_groups(

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 /// Loops and switches whose index is a constant inside. The compiler keeps an
 /// array in registers only if it sees constant indices before it unrolls.
 namespace mlxcel::backend::cpu {
@@ -47,6 +49,22 @@ __attribute__((always_inline)) static inline void with_group(int group, F&& f) {
       return f(Constant<64>());
     default:
       return f(Constant<128>());
+  }
+}
+
+/// Has the lines of [p, p + bytes) brought near to be written. Lines that
+/// another core has read take long to come, one by one if the stores ask.
+__attribute__((always_inline)) static inline void fetch_for_write(
+    const void* p, int64_t bytes
+) {
+  const auto* byte = static_cast<const char*>(p);
+  for (int64_t i = 0; i < bytes; i += 64) {
+#if defined(__x86_64__)
+    // The builtin would only read, unless the file is compiled for more.
+    asm volatile("prefetchw %0" : : "m"(byte[i]));
+#else
+    __builtin_prefetch(byte + i, 1);
+#endif
   }
 }
 

@@ -1,7 +1,11 @@
 #include "tests/unit/backend_graph/support/random_weights.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "mlxcel/core/numbers.h"
 
@@ -9,22 +13,50 @@ namespace mlxcel::test {
 
 namespace {
 
-class OffsetSource final : public WeightSource {
+// The payload ends where a page begins that can't be read, so that whoever
+// reads beyond it is found out, and `offset` bytes before that if it is to lie
+// off alignment.
+class GuardedSource final : public WeightSource {
  public:
-  OffsetSource(std::span<const std::byte> bytes, size_t offset)
-      : memory_(bytes.size() + offset), offset_(offset) {
-    std::memcpy(memory_.data() + offset, bytes.data(), bytes.size());
+  GuardedSource(std::span<const std::byte> bytes, size_t offset)
+      : page_(sysconf(_SC_PAGESIZE)), size_(bytes.size()) {
+    length_ = round_up(size_ + offset + page_, page_) + page_;
+    void* memory = mmap(
+        nullptr,
+        length_,
+        PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS,
+        -1,
+        0
+    );
+    if (memory == MAP_FAILED) {
+      throw std::bad_alloc();
+    }
+    memory_ = static_cast<std::byte*>(memory);
+    std::byte* guard = memory_ + length_ - page_;
+    mprotect(guard, page_, PROT_NONE);
+    payload_ = guard - size_ - offset;
+    std::memcpy(payload_, bytes.data(), size_);
   }
+  ~GuardedSource() override {
+    munmap(memory_, length_);
+  }
+  GuardedSource(const GuardedSource&) = delete;
+  GuardedSource& operator=(const GuardedSource&) = delete;
+
   std::span<const std::byte> bytes() const override {
-    return std::span(memory_).subspan(offset_);
+    return {payload_, size_};
   }
   std::string origin() const override {
     return "test";
   }
 
  private:
-  std::vector<std::byte> memory_;
-  size_t offset_;
+  size_t page_;
+  size_t size_;
+  size_t length_ = 0;
+  std::byte* memory_ = nullptr;
+  std::byte* payload_ = nullptr;
 };
 
 template <typename T>
@@ -38,7 +70,7 @@ Weight make_weight(
   weight.dtype = dtype;
   weight.shape = std::move(shape);
   weight.source =
-      std::make_shared<OffsetSource>(std::as_bytes(std::span(data)), offset);
+      std::make_shared<GuardedSource>(std::as_bytes(std::span(data)), offset);
   return weight;
 }
 

@@ -30,7 +30,8 @@ struct RandomMatrix {
 
 struct MatrixOptions {
   bool bias = false;
-  /// Bytes that payloads are moved by, off any alignment.
+  /// Bytes between the end of a payload and a page that can't be read; moves
+  /// the payload off alignment.
   size_t offset = 0;
 };
 
