@@ -1,7 +1,6 @@
 #include "apps/interrupt.h"
 
-#include <signal.h>
-#include <unistd.h>
+#include "mlxcel/core/os.h"
 
 namespace mlxcel::apps {
 
@@ -14,12 +13,12 @@ enum State : int { kElsewhere, kTurn, kLine };
 std::atomic<bool> interrupt_flag = false;
 std::atomic<int> state = kElsewhere;
 
-void on_interrupt(int) {
+void on_interrupt() {
   bool again = interrupt_flag.exchange(true);
   int now = state.load();
   // A second interrupt within a turn ends the process as well.
   if (now == kElsewhere || (now == kTurn && again)) {
-    _exit(kInterruptedStatus);
+    os::exit_now(kInterruptedStatus);
   }
 }
 
@@ -27,11 +26,7 @@ void on_interrupt(int) {
 void enter(int next) {
   interrupt_flag.store(false);
   state.store(next);
-  struct sigaction action = {};
-  action.sa_handler = &on_interrupt;
-  action.sa_flags = next == kLine ? 0 : SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, nullptr);
+  os::on_interrupt(&on_interrupt, next != kLine);
 }
 
 }  // namespace
@@ -42,9 +37,7 @@ std::atomic<bool>& interrupted() {
 
 void install_interrupt_handler() {
   enter(kElsewhere);
-  // A reader that is gone or a file that may not grow is an error of write().
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);
+  os::ignore_write_signals();
 }
 
 InterruptScope::InterruptScope() : outer_(state.load()) {

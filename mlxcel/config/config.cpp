@@ -58,7 +58,7 @@ bool closes_after_space(std::string_view text, size_t at) {
 bool follows_value(std::string_view before) {
   size_t last = before.find_last_not_of(" \t\n\r");
   return last != std::string_view::npos &&
-      std::string_view("{[,:").find(before[last]) == std::string_view::npos;
+         std::string_view("{[,:").find(before[last]) == std::string_view::npos;
 }
 
 }  // namespace
@@ -83,8 +83,7 @@ std::string sanitize_config_text(std::string_view text) {
     } else if (const Literal* literal = literal_at(text, at)) {
       out += literal->replacement;
       at += literal->text.size() - 1;
-    } else if (c == ',' && follows_value(out) &&
-               closes_after_space(text, at + 1)) {
+    } else if (c == ',' && follows_value(out) && closes_after_space(text, at + 1)) {
       continue;
     } else {
       out += c;

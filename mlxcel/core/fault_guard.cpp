@@ -1,7 +1,5 @@
 #include "mlxcel/core/fault_guard.h"
 
-#include <signal.h>
-
 #include <atomic>
 #include <mutex>
 
@@ -23,38 +21,12 @@ struct Slot {
 
 Slot slots[kSlots];
 std::mutex slots_mutex;
-struct sigaction previous_action;
 
 }  // namespace
 
-struct FaultHandler {
-  static void handle(int signal, siginfo_t* info, void* context) {
-    if (FaultGuard::absorb(info->si_addr)) {
-      return;
-    }
-    if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
-      previous_action.sa_sigaction(signal, info, context);
-    } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
-      previous_action.sa_handler(signal);
-    } else {
-      ::signal(signal, SIG_DFL);
-      ::raise(signal);
-    }
-  }
-};
-
 void FaultGuard::install() {
   static std::once_flag once;
-  std::call_once(once, [] {
-    os::page_size();  // cached now: the handler must not call sysconf first
-    struct sigaction action = {};
-    action.sa_sigaction = &FaultHandler::handle;
-    action.sa_flags = SA_SIGINFO | SA_NODEFER;
-    sigemptyset(&action.sa_mask);
-    if (::sigaction(SIGBUS, &action, &previous_action) != 0) {
-      fail(ErrorCode::internal, "[fault guard] cannot handle SIGBUS");
-    }
-  });
+  std::call_once(once, [] { os::on_memory_fault(&FaultGuard::absorb); });
 }
 
 void FaultGuard::watch(MappedFile& file) {

@@ -16,7 +16,6 @@ struct FaultGuard {
 
  private:
   static bool absorb(void* address) noexcept;
-  friend struct FaultHandler;
 };
 
 }  // namespace mlxcel

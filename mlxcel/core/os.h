@@ -73,6 +73,18 @@ uint64_t peak_resident_bytes();
 /// Bytes of memory that can be had without swapping; 0 if unknown.
 uint64_t available_memory();
 
+/// Calls `absorb` with the address of a fault in mapped memory (SIGBUS). If it
+/// gives false, the handler that was there before gets the fault. Once.
+void on_memory_fault(bool (*absorb)(void* address) noexcept);
+/// Calls `handler` on an interrupt from the keyboard. `restart`: whether a
+/// system call that it meets goes on behind it.
+void on_interrupt(void (*handler)(), bool restart);
+/// Writing to a reader that is gone, or beyond a file's limit, is an error of
+/// the write and no signal.
+void ignore_write_signals();
+/// Ends the process at once; for signal handlers.
+[[noreturn]] void exit_now(int status) noexcept;
+
 bool is_terminal(int fd);
 /// Seconds on a monotonic clock.
 double now();

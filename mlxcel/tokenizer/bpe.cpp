@@ -99,8 +99,9 @@ bool Bpe::cut_before_mark(std::string_view before) const {
     return true;
   }
   const char* p = before.data() + utf8::last_begin(before);
-  return std::find(joined_to_mark_.begin(), joined_to_mark_.end(),
-                   utf8::next(p)) == joined_to_mark_.end();
+  return std::find(
+             joined_to_mark_.begin(), joined_to_mark_.end(), utf8::next(p)
+         ) == joined_to_mark_.end();
 }
 
 std::unique_ptr<Model::Scratch> Bpe::make_scratch() const {

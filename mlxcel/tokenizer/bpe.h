@@ -40,9 +40,8 @@ class Bpe : public Model {
   struct Work;
   class Symbols;
 
-  void encode_word(
-      std::string_view word, Work& work, std::vector<int32_t>& ids
-  ) const;
+  void encode_word(std::string_view word, Work& work, std::vector<int32_t>& ids)
+      const;
   bool symbols_of_bytes(std::string_view word, Work& work) const;
   void symbols_of_characters(std::string_view word, Work& work) const;
   bool add_byte_tokens(std::string_view character, Work& work) const;
@@ -55,7 +54,7 @@ class Bpe : public Model {
   MergeTable merges_;
   std::array<int32_t, 256> byte_symbols_{};   // of the byte-level alphabet
   std::array<int32_t, 256> byte_fallback_{};  // <0x00> to <0xFF>
-  bool decorates_ = false;  // has a prefix or a suffix
+  bool decorates_ = false;                    // has a prefix or a suffix
   bool cuts_at_mark_ = false;
   std::vector<char32_t> joined_to_mark_;
 };

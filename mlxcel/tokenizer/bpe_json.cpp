@@ -44,9 +44,8 @@ class BpeReader {
   }
 
  private:
-  [[noreturn]] void reject(
-      std::string_view field, const std::string& reason
-  ) const {
+  [[noreturn]] void reject(std::string_view field, const std::string& reason)
+      const {
     reject_json(file_, fmt::format("model.{}", field), reason);
   }
 

@@ -18,8 +18,8 @@ struct Alphabet {
     bytes.fill(-1);
     uint16_t next = 0x100;
     for (unsigned b = 0; b < 256; ++b) {
-      bool printable = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) ||
-                       (b >= 0xae);
+      bool printable =
+          (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || (b >= 0xae);
       characters[b] = printable ? static_cast<uint16_t>(b) : next++;
       bytes[characters[b]] = static_cast<int16_t>(b);
       std::string text;

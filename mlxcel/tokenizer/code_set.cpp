@@ -53,9 +53,10 @@ void CodeSet::add(uint32_t first, uint32_t last) {
     return;
   }
   auto touching = std::lower_bound(
-      ranges_.begin(), ranges_.end(), first, [](const Range& r, uint32_t c) {
-        return r.last + 1 < c;
-      }
+      ranges_.begin(),
+      ranges_.end(),
+      first,
+      [](const Range& r, uint32_t c) { return r.last + 1 < c; }
   );
   if (last + 1 < touching->first) {
     ranges_.insert(touching, {first, last});
@@ -100,9 +101,10 @@ CodeSet CodeSet::intersection(const CodeSet& other) const {
 
 bool CodeSet::contains(uint32_t c) const {
   auto at = std::lower_bound(
-      ranges_.begin(), ranges_.end(), c, [](const Range& r, uint32_t value) {
-        return r.last < value;
-      }
+      ranges_.begin(),
+      ranges_.end(),
+      c,
+      [](const Range& r, uint32_t value) { return r.last < value; }
   );
   return at != ranges_.end() && at->first <= c;
 }

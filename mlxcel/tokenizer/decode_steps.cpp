@@ -266,8 +266,7 @@ class MetaspaceDecode : public DecodeStep {
       : metaspace_(std::move(metaspace)), joined_(joined) {}
 
   void push(std::string_view token) override {
-    bool vanish =
-        first_ && metaspace_->scheme() != Metaspace::Scheme::never;
+    bool vanish = first_ && metaspace_->scheme() != Metaspace::Scheme::never;
     const std::string& mark = metaspace_->mark();
     text_.clear();
     size_t done = 0;

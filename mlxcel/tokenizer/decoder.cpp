@@ -83,9 +83,8 @@ void Decoder::add(const Json& json) {
     add([](DecodeMode) { return make_join_step(""); }, true);
   } else if (type == "Replace") {
     auto replace = std::make_shared<const DecodeReplace>(json);
-    add([replace](DecodeMode mode) {
-      return make_replace_step(replace, mode);
-    });
+    add([replace](DecodeMode mode) { return make_replace_step(replace, mode); }
+    );
   } else if (type == "Strip") {
     DecodeStrip strip(json);
     add([strip](DecodeMode mode) { return make_strip_step(strip, mode); });

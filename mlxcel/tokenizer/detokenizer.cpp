@@ -39,9 +39,8 @@ StreamingDetokenizer::StreamingDetokenizer(
 StreamingDetokenizer::~StreamingDetokenizer() = default;
 StreamingDetokenizer::StreamingDetokenizer(StreamingDetokenizer&&) noexcept =
     default;
-StreamingDetokenizer& StreamingDetokenizer::operator=(
-    StreamingDetokenizer&&
-) noexcept = default;
+StreamingDetokenizer&
+StreamingDetokenizer::operator=(StreamingDetokenizer&&) noexcept = default;
 
 std::string StreamingDetokenizer::push(int32_t id) {
   std::string text;

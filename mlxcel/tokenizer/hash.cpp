@@ -19,8 +19,7 @@ const uint64_t secret_b = random_word() | 1;
 uint64_t mix(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   Wide product = static_cast<Wide>(a) * b;
-  return static_cast<uint64_t>(product) ^
-         static_cast<uint64_t>(product >> 64);
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
 uint64_t load8(const char* p) {

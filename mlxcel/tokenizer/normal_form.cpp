@@ -27,11 +27,9 @@ Form form_of(NormalForm form) {
     case NormalForm::nfd:
       return {unicode::nfd_safe, false, UTF8PROC_DECOMPOSE};
     case NormalForm::nfkc:
-      return {
-          unicode::nfkc_safe, true, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT};
+      return {unicode::nfkc_safe, true, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT};
     default:
-      return {
-          unicode::nfkd_safe, false, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT};
+      return {unicode::nfkd_safe, false, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT};
   }
 }
 
@@ -50,9 +48,7 @@ struct Part {
   size_t source;
 };
 
-void decompose(
-    char32_t c, size_t source, int options, std::vector<Part>& out
-) {
+void decompose(char32_t c, size_t source, int options, std::vector<Part>& out) {
   if ((unicode::attributes()[c] & unicode::keep) != 0) {
     out.push_back({c, 0, source});
     return;
@@ -112,12 +108,10 @@ void compose(std::vector<Part>& parts) {
     Part part = parts[i];
     bool has_starter = starter < done;
     bool adjacent = has_starter && starter + 1 == done;
-    bool blocked =
-        !adjacent && has_starter &&
-        parts[done - 1].combining_class >= part.combining_class;
-    char32_t both = has_starter && !blocked
-                        ? composite(parts[starter].c, part.c)
-                        : 0;
+    bool blocked = !adjacent && has_starter &&
+                   parts[done - 1].combining_class >= part.combining_class;
+    char32_t both =
+        has_starter && !blocked ? composite(parts[starter].c, part.c) : 0;
     if (both != 0) {
       parts[starter].c = both;
       continue;

@@ -23,9 +23,8 @@ class LiteralRegex : public Regex {
  public:
   explicit LiteralRegex(std::string_view text) : text_(text) {}
 
-  bool find(
-      std::string_view text, size_t from, Match& match, uint64_t& effort
-  ) const override {
+  bool find(std::string_view text, size_t from, Match& match, uint64_t& effort)
+      const override {
     size_t at = text.find(text_, from);
     // An empty text is found between bytes too.
     while (text_.empty() && at < text.size() &&

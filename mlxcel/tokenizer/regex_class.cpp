@@ -56,12 +56,16 @@ std::optional<CodeSet> category_set(std::string_view name) {
     std::string_view name;
     char letter;
   } long_names[] = {
-      {"letter", 'L'}, {"mark", 'M'},   {"number", 'N'}, {"punctuation", 'P'},
-      {"symbol", 'S'}, {"separator", 'Z'}, {"other", 'C'},
+      {"letter", 'L'},
+      {"mark", 'M'},
+      {"number", 'N'},
+      {"punctuation", 'P'},
+      {"symbol", 'S'},
+      {"separator", 'Z'},
+      {"other", 'C'},
   };
   if (name.size() == 1) {
-    uint32_t mask =
-        category_group(static_cast<char>(std::toupper(name[0])));
+    uint32_t mask = category_group(static_cast<char>(std::toupper(name[0])));
     if (mask != 0) {
       return CodeSet::with_categories(mask);
     }
@@ -376,9 +380,7 @@ bool RegexReader::take(std::string_view text) {
 void RegexReader::malformed(const std::string& what) const {
   fail(
       ErrorCode::invalid_input,
-      fmt::format(
-          "[regex] {}: {} at byte {}", quote(pattern_), what, position_
-      )
+      fmt::format("[regex] {}: {} at byte {}", quote(pattern_), what, position_)
   );
 }
 
@@ -400,12 +402,11 @@ CodeSet parse_regex_class(RegexReader& reader, bool fold, int depth) {
 
 std::optional<CodeSet> take_class_escape(RegexReader& reader, bool in_class) {
   static constexpr std::string_view letters = "sSdDwWhH";
-  bool property = reader.rest().starts_with("p{") ||
-                  reader.rest().starts_with("P{");
-  if (!property &&
-      (reader.at_end() || reader.peek() >= 0x80 ||
-       letters.find(static_cast<char>(reader.peek())) ==
-           std::string_view::npos)) {
+  bool property =
+      reader.rest().starts_with("p{") || reader.rest().starts_with("P{");
+  if (!property && (reader.at_end() || reader.peek() >= 0x80 ||
+                    letters.find(static_cast<char>(reader.peek())) ==
+                        std::string_view::npos)) {
     return std::nullopt;
   }
   char letter = static_cast<char>(reader.take());

@@ -132,9 +132,8 @@ class Builder {
   }
 
   uint32_t state_of(const std::vector<uint32_t>& threads) {
-    auto [known, added] = numbers_.try_emplace(
-        threads, static_cast<uint32_t>(states_.size())
-    );
+    auto [known, added] =
+        numbers_.try_emplace(threads, static_cast<uint32_t>(states_.size()));
     if (added) {
       states_.push_back(threads);
     }
@@ -169,9 +168,8 @@ class DfaRegex : public Regex {
     }
   }
 
-  bool find(
-      std::string_view text, size_t from, Match& match, uint64_t& effort
-  ) const override {
+  bool find(std::string_view text, size_t from, Match& match, uint64_t& effort)
+      const override {
     const char* end = text.data() + text.size();
     for (const char* start = text.data() + from;;) {
       const char* found = match_at(start, end, effort);
@@ -189,9 +187,8 @@ class DfaRegex : public Regex {
 
  private:
   /// Where the match that begins at `start` ends; null if there is none.
-  const char* match_at(
-      const char* start, const char* end, uint64_t& effort
-  ) const {
+  const char* match_at(const char* start, const char* end, uint64_t& effort)
+      const {
     const uint32_t* cells = cells_.data();
     const char* found = nullptr;
     const char* p = start;
@@ -240,9 +237,7 @@ std::shared_ptr<const Regex> compile_dfa(const RegexNode& tree) {
   if (!transitions) {
     return nullptr;
   }
-  return std::make_shared<DfaRegex>(
-      classes, builder.classes(), *transitions
-  );
+  return std::make_shared<DfaRegex>(classes, builder.classes(), *transitions);
 }
 
 }  // namespace mlxcel::tokenizer

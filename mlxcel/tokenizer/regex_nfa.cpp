@@ -226,8 +226,7 @@ class Compiler {
   }
 
   std::optional<uint32_t> set_index(const CodeSet& set) {
-    auto known =
-        std::find(program_.sets.begin(), program_.sets.end(), set);
+    auto known = std::find(program_.sets.begin(), program_.sets.end(), set);
     if (known == program_.sets.end()) {
       if (program_.sets.size() == max_sets) {
         return std::nullopt;

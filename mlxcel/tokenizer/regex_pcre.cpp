@@ -106,8 +106,8 @@ class Writer {
         range.last = 0xd7ff;
       }
       if (range.first <= range.last) {
-        ranges += fmt::format("\\x{{{:x}}}-\\x{{{:x}}}", range.first,
-                              range.last);
+        ranges +=
+            fmt::format("\\x{{{:x}}}-\\x{{{:x}}}", range.first, range.last);
       }
     }
     text += ranges.empty() ? "(?!)" : "[" + ranges + "]";
@@ -175,9 +175,8 @@ class PcreRegex : public Regex {
     pcre2_set_heap_limit(context_.get(), heap_limit_kib);
   }
 
-  bool find(
-      std::string_view text, size_t from, Match& match, uint64_t& effort
-  ) const override {
+  bool find(std::string_view text, size_t from, Match& match, uint64_t& effort)
+      const override {
     std::unique_ptr<pcre2_match_data, MatchFree> data(
         pcre2_match_data_create(1, nullptr)
     );

@@ -93,9 +93,7 @@ class Parser : private RegexReader {
       case '(':
         return group();
       case '[':
-        return of_set(
-            parse_regex_class(*this, options_.ignore_case, depth_)
-        );
+        return of_set(parse_regex_class(*this, options_.ignore_case, depth_));
       case '.': {
         if (options_.dot_all) {
           return of_set(CodeSet().complement());
@@ -156,8 +154,10 @@ class Parser : private RegexReader {
       char letter;
       Kind kind;
     } anchors[] = {
-        {'A', Kind::text_begin},    {'z', Kind::text_end},
-        {'Z', Kind::text_end_newline}, {'b', Kind::word_boundary},
+        {'A', Kind::text_begin},
+        {'z', Kind::text_end},
+        {'Z', Kind::text_end_newline},
+        {'b', Kind::word_boundary},
         {'B', Kind::no_word_boundary},
     };
     for (const auto& anchor : anchors) {
@@ -283,8 +283,7 @@ class Parser : private RegexReader {
       if (repeat->min > repeat->max) {
         std::swap(repeat->min, repeat->max);
         greed = Greed::possessive;
-      } else if (peek_is('?') &&
-                 !(repeat->interval && repeat->min == repeat->max)) {
+      } else if (peek_is('?') && !(repeat->interval && repeat->min == repeat->max)) {
         take();
         greed = Greed::lazy;
       } else if (peek_is('+') && !repeat->interval) {
@@ -348,7 +347,7 @@ class Parser : private RegexReader {
   }
 
   Options options_;
-  Options group_options_;  // at the start of the current group
+  Options group_options_;          // at the start of the current group
   char32_t previous_literal_ = 0;  // the case-insensitive one just before
   int depth_ = 0;
   int repeats_ = 0;

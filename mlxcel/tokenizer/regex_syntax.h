@@ -16,16 +16,16 @@ struct RegexNode {
     set,
     concat,
     alternate,
-    repeat,             // children[0], min to max times
-    look,               // children[0] ahead or behind, negative or not
-    atomic,             // children[0] without backtracking into it
-    line_begin,         // ^
-    line_end,           // $
-    text_begin,         // \A
-    text_end,           // \z
-    text_end_newline,   // \Z
-    word_boundary,      // \b
-    no_word_boundary,   // \B
+    repeat,            // children[0], min to max times
+    look,              // children[0] ahead or behind, negative or not
+    atomic,            // children[0] without backtracking into it
+    line_begin,        // ^
+    line_end,          // $
+    text_begin,        // \A
+    text_end,          // \z
+    text_end_newline,  // \Z
+    word_boundary,     // \b
+    no_word_boundary,  // \B
   };
   enum class Greed { greedy, lazy, possessive };
   static constexpr unsigned unbounded = ~0u;

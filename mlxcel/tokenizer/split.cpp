@@ -98,7 +98,9 @@ void split_by_pattern(
 }
 
 void split_by_attribute(
-    const Piece& piece, uint32_t attribute, SplitBehavior behavior,
+    const Piece& piece,
+    uint32_t attribute,
+    SplitBehavior behavior,
     PieceSink& sink
 ) {
   std::string_view text = piece.view();

@@ -55,7 +55,9 @@ void split_by_pattern(
 
 /// Cuts at the characters that have an attribute (unicode.h).
 void split_by_attribute(
-    const Piece& piece, uint32_t attribute, SplitBehavior behavior,
+    const Piece& piece,
+    uint32_t attribute,
+    SplitBehavior behavior,
     PieceSink& sink
 );
 

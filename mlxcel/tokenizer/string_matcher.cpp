@@ -85,9 +85,8 @@ uint32_t StringMatcher::child(uint32_t node, unsigned char byte) const {
   return next;
 }
 
-bool StringMatcher::find(
-    std::string_view text, size_t from, Match& match
-) const {
+bool StringMatcher::find(std::string_view text, size_t from, Match& match)
+    const {
   bool found = false;
   uint32_t node = root;
   for (size_t at = from; at < text.size(); ++at) {

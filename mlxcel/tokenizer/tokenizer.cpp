@@ -48,8 +48,12 @@ std::vector<std::string> other_formats(const std::string& model_dir) {
     return found;
   }
   static const char* const names[] = {
-      "tokenizer.model", "tiktoken.model", "tokenizer.jsonl",
-      "vocab.json",      "merges.txt",     "vocab.txt"};
+      "tokenizer.model",
+      "tiktoken.model",
+      "tokenizer.jsonl",
+      "vocab.json",
+      "merges.txt",
+      "vocab.txt"};
   for (const std::string& name : os::list_directory(model_dir)) {
     bool known =
         std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -220,9 +224,8 @@ std::vector<int32_t> Tokenizer::encode(
   return ids;
 }
 
-std::string Tokenizer::decode(
-    std::span<const int32_t> ids, bool skip_special
-) const {
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special)
+    const {
   std::string text;
   text.reserve(ids.size() * 4);
   tokenizer::DecodeStream stream = impl_->parts.decoder.stream(false);

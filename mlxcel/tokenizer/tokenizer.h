@@ -39,9 +39,8 @@ class Tokenizer {
   /// Ids of a text of any length, also of an empty one. Throws
   /// Error(invalid_input) for invalid UTF-8 or where a pattern of the file
   /// takes too long.
-  std::vector<int32_t> encode(
-      std::string_view text, EncodeOptions options = {}
-  ) const;
+  std::vector<int32_t> encode(std::string_view text, EncodeOptions options = {})
+      const;
 
   /// Text of ids. Ids without a token are left out, `skip_special`: special
   /// tokens too. Bytes that are no UTF-8 become U+FFFD.

@@ -164,18 +164,22 @@ std::unique_ptr<Model> read_model(
   }
   fail(
       ErrorCode::unsupported,
-      fmt::format(
-          "[{}] model: the type {} is not supported", file, quote(type)
-      )
+      fmt::format("[{}] model: the type {} is not supported", file, quote(type))
   );
 }
 
 /// Fields that a reader does not know might change what a text becomes.
 void check_names(const Sections& sections, const std::string& file) {
   static constexpr std::string_view known[] = {
-      "version",       "truncation",    "padding",
-      "added_tokens",  "normalizer",    "pre_tokenizer",
-      "model",         "decoder",       "post_processor"};
+      "version",
+      "truncation",
+      "padding",
+      "added_tokens",
+      "normalizer",
+      "pre_tokenizer",
+      "model",
+      "decoder",
+      "post_processor"};
   for (const auto& [name, value] : sections) {
     if (std::find(std::begin(known), std::end(known), name) ==
         std::end(known)) {
@@ -239,8 +243,7 @@ Parts read_tokenizer_json(const std::string& path) {
     // Without it the text would be full of the alphabet's odd characters.
     parts.decoder = Decoder::byte_level();
   }
-  parts.model =
-      read_model(sections, path, parts.pre_tokenizer.gives_bytes());
+  parts.model = read_model(sections, path, parts.pre_tokenizer.gives_bytes());
   parts.added_tokens = AddedTokens(
       read_added_tokens(sections, path),
       parts.model->vocab(),

@@ -11,9 +11,9 @@ namespace {
 
 // The order of SCRIPTS in unicode_tables.py.
 const char* const script_names[] = {
-    "han",      "hiragana", "katakana", "hangul",     "thai",    "latin",
-    "greek",    "cyrillic", "arabic",   "hebrew",     "devanagari", "bengali",
-    "tamil",    "lao",      "khmer",    "myanmar",    "tibetan", "ethiopic",
+    "han",      "hiragana", "katakana", "hangul",  "thai",       "latin",
+    "greek",    "cyrillic", "arabic",   "hebrew",  "devanagari", "bengali",
+    "tamil",    "lao",      "khmer",    "myanmar", "tibetan",    "ethiopic",
     "georgian", "armenian", "bopomofo",
 };
 
@@ -48,9 +48,10 @@ char32_t to_lower(char32_t c) {
   }
   const LowercaseRun* end = lowercase_runs + lowercase_run_count;
   const LowercaseRun* run = std::upper_bound(
-      lowercase_runs, end, c, [](char32_t value, const LowercaseRun& r) {
-        return value < r.first;
-      }
+      lowercase_runs,
+      end,
+      c,
+      [](char32_t value, const LowercaseRun& r) { return value < r.first; }
   );
   if (c == 0x130) {
     return 'i';

@@ -12,26 +12,53 @@ namespace mlxcel::unicode {
 
 /// General categories, in the order of the tables.
 enum Category : uint8_t {
-  Cn, Cc, Cf, Co, Lu, Ll, Lt, Lm, Lo, Mn, Mc, Me, Nd, Nl, No,
-  Pc, Pd, Ps, Pe, Pi, Pf, Po, Sm, Sc, Sk, So, Zs, Zl, Zp
+  Cn,
+  Cc,
+  Cf,
+  Co,
+  Lu,
+  Ll,
+  Lt,
+  Lm,
+  Lo,
+  Mn,
+  Mc,
+  Me,
+  Nd,
+  Nl,
+  No,
+  Pc,
+  Pd,
+  Ps,
+  Pe,
+  Pi,
+  Pf,
+  Po,
+  Sm,
+  Sc,
+  Sk,
+  So,
+  Zs,
+  Zl,
+  Zp
 };
 
 enum Attribute : uint32_t {
   category_mask = 0x1f,
-  onig_word = 1u << 5,     // \w of a Split or Replace pattern
-  word = 1u << 6,          // \w of Whitespace and of single_word
+  onig_word = 1u << 5,  // \w of a Split or Replace pattern
+  word = 1u << 6,       // \w of Whitespace and of single_word
   alphabetic = 1u << 7,
   lowercase = 1u << 8,
   uppercase = 1u << 9,
   numeric = 1u << 10,      // Digits
   punctuation = 1u << 11,  // Punctuation
   space = 1u << 12,
-  nfc_safe = 1u << 13,     // unchanged and touching no neighbour
+  nfc_safe = 1u << 13,  // unchanged and touching no neighbour
   nfd_safe = 1u << 14,
   nfkc_safe = 1u << 15,
   nfkd_safe = 1u << 16,
-  keep = 1u << 17,         // younger than the library's decompositions
-  class_zero = 1u << 18,   // younger than its combining classes
+  keep = 1u << 17,        // younger than the library's decompositions
+  class_zero = 1u << 18,  // younger than its combining classes
 };
 constexpr unsigned script_shift = 20;
 

@@ -12,7 +12,7 @@ namespace mlxcel::tokenizer {
 /// The tokens of a model, both ways. Ids may leave gaps.
 class Vocab {
  public:
-  static constexpr int32_t max_id = (1 << 24) - 1;
+  static constexpr int32_t max_id = (1 << 22) - 1;
 
   /// Makes room for `count` tokens.
   void reserve(size_t count);
@@ -30,9 +30,8 @@ class Vocab {
   /// The id or -1.
   int32_t find_or_none(std::string_view token) const;
   /// The same for `count` tokens, faster than one by one.
-  void find_many(
-      const std::string_view* tokens, int32_t* ids, size_t count
-  ) const;
+  void find_many(const std::string_view* tokens, int32_t* ids, size_t count)
+      const;
 
   /// The token of an id that has one.
   std::string_view token(int32_t id) const {

@@ -15,9 +15,8 @@ class WordCache {
   WordCache();
 
   /// Appends the ids of a word that is known.
-  bool find(
-      std::string_view word, uint64_t hash, std::vector<int32_t>& ids
-  ) const;
+  bool find(std::string_view word, uint64_t hash, std::vector<int32_t>& ids)
+      const;
   void put(
       std::string_view word, uint64_t hash, const int32_t* ids, size_t count
   );

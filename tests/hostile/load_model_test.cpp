@@ -13,7 +13,6 @@
 
 #include "mlxcel/config/config.h"
 #include "mlxcel/core/error.h"
-#include "mlxcel/core/file.h"
 #include "mlxcel/core/fault_guard.h"
 #include "mlxcel/core/os.h"
 #include "mlxcel/engine/generate.h"
@@ -109,9 +108,8 @@ void expect_refused(
       EXPECT_NE(error.message().find(part), std::string::npos)
           << "message: " << error.message() << "\nexpected: " << part;
     }
-    std::string directory = parent_path(path);
-    EXPECT_NE(error.message().find(directory), std::string::npos)
-        << "does not name the model: " << error.message();
+    EXPECT_NE(error.message().find(path), std::string::npos)
+        << "does not name the file: " << error.message();
   }
   EXPECT_LT(os::now() - start, 5.0);
 }
@@ -131,9 +129,8 @@ class ConfigText : public testing::TestWithParam<Bad> {};
 TEST_P(ConfigText, IsRefused) {
   Model model;
   model.dir().write("config.json", GetParam().config);
-  std::vector<std::string> parts = GetParam().message;
-  parts.push_back("config.json");
-  expect_refused(model.path(), parts);
+  // Its directory is in every message; some faults show in the weights.
+  expect_refused(model.path(), GetParam().message);
 }
 
 std::string repeat(const std::string& text, int times) {

@@ -38,8 +38,7 @@ std::unique_ptr<LanguageModel> build_decoder(
   TensorTable table = nn::decoder_tensors(spec, names);
   if (spec.head.tied) {
     // Restored or stored beside the embedding: known, but not needed.
-    table.push_back(
-        {names.head + ".weight", {}, TensorRole::matrix, false, {}}
+    table.push_back({names.head + ".weight", {}, TensorRole::matrix, false, {}}
     );
   }
   check_tensors(table, input.weights);

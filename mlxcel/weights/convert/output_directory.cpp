@@ -60,7 +60,12 @@ OutputDirectory::OutputDirectory(const std::string& path, bool force)
       made_parents_.push_back(parent);
     }
   }
-  os::make_directories(staging_);
+  try {
+    os::make_directories(staging_);
+  } catch (const Error&) {
+    remove_parents();
+    throw;
+  }
 }
 
 OutputDirectory::~OutputDirectory() {
@@ -75,6 +80,10 @@ OutputDirectory::~OutputDirectory() {
     // The directory is gone already.
   }
   os::remove_path(staging_);
+  remove_parents();
+}
+
+void OutputDirectory::remove_parents() noexcept {
   for (const std::string& parent : made_parents_) {
     os::remove_path(parent);
   }

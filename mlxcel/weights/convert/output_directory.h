@@ -25,6 +25,7 @@ class OutputDirectory {
 
  private:
   void replace_files();
+  void remove_parents() noexcept;
 
   std::string path_;
   std::string staging_;

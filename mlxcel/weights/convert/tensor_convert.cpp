@@ -403,7 +403,8 @@ ErrorSums TensorConverter::write_affine(
   int64_t group_bytes = bits * kGroup / 8;
   int64_t groups = columns / kGroup;
   int64_t width = float_size(type);
-  int64_t chunk = std::max<int64_t>(1, kChunkBytes / (groups * group_bytes));
+  int64_t packed = std::max<int64_t>(1, groups * group_bytes);  // of a row
+  int64_t chunk = std::max<int64_t>(1, kChunkBytes / packed);
   std::vector<std::byte> codes;
   std::vector<std::byte> scales(static_cast<size_t>(plan.rows * groups * width)
   );

@@ -478,6 +478,13 @@ TEST_F(ConvertTest, ValuesThatAreNotFiniteAreRefusedInEveryType) {
   }
 }
 
+TEST_F(ConvertTest, AnOutputThatCannotBeMadeLeavesNothing) {
+  std::string file = directory_.write("m.gguf", tiny_model().build());
+  std::string name(253, 'x');  // the temporary name passes 255 bytes
+  EXPECT_ERROR(convert_gguf(file, directory_ / ("a/b/" + name), {}), "xxx");
+  EXPECT_TRUE(left_over().empty());
+}
+
 // A limit on the size of files fails a write as a full disk does.
 TEST_F(ConvertTest, AFullDiskLeavesNothing) {
   std::string file = directory_.write("m.gguf", tiny_model().build());
