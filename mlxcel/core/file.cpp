@@ -42,6 +42,16 @@ bool file_exists(const std::string& path) {
   return os::stat_path(path, info) && info.regular;
 }
 
+bool path_exists(const std::string& path) {
+  os::FileInfo info;
+  return os::stat_path(path, info, false);
+}
+
+bool path_exists(const std::string& path) {
+  os::FileInfo info;
+  return os::stat_path(path, info, false);
+}
+
 bool directory_exists(const std::string& path) {
   os::FileInfo info;
   return os::stat_path(path, info) && info.directory;

@@ -13,7 +13,13 @@ namespace mlxcel {
 /// Throws Error naming the path.
 std::string read_file(const std::string& path, uint64_t limit);
 
+/// A regular file, also by way of a link.
 bool file_exists(const std::string& path);
+/// Anything of that name: also a directory, a device or a broken link.
+bool path_exists(const std::string& path);
+/// Anything of that name, also a link to nothing: what is there but can't be
+/// read is an error where what is absent is none.
+bool path_exists(const std::string& path);
 bool directory_exists(const std::string& path);
 std::string join_path(const std::string& directory, const std::string& name);
 /// "a/b/c" -> "a/b"; "c" -> ".".

