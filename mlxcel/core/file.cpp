@@ -47,11 +47,6 @@ bool path_exists(const std::string& path) {
   return os::stat_path(path, info, false);
 }
 
-bool path_exists(const std::string& path) {
-  os::FileInfo info;
-  return os::stat_path(path, info, false);
-}
-
 bool directory_exists(const std::string& path) {
   os::FileInfo info;
   return os::stat_path(path, info) && info.directory;

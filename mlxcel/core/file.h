@@ -15,8 +15,6 @@ std::string read_file(const std::string& path, uint64_t limit);
 
 /// A regular file, also by way of a link.
 bool file_exists(const std::string& path);
-/// Anything of that name: also a directory, a device or a broken link.
-bool path_exists(const std::string& path);
 /// Anything of that name, also a link to nothing: what is there but can't be
 /// read is an error where what is absent is none.
 bool path_exists(const std::string& path);
