@@ -9,7 +9,7 @@
 #include "mlxcel/chat/lexer.h"
 #include "mlxcel/chat/parser.h"
 #include "mlxcel/chat/template_error.h"
-#include "mlxcel/chat/text.h"
+#include "mlxcel/core/utf8.h"
 
 namespace mlxcel {
 
@@ -94,8 +94,13 @@ std::shared_ptr<const Program> compile(
         ErrorKind::limit, name, 1, 1, "the template is larger than 4 MiB"
     );
   }
-  if (!is_valid_utf8(source)) {
-    throw TemplateError(ErrorKind::syntax, name, 1, 1, "not valid UTF-8");
+  if (auto offset = find_invalid_utf8(source)) {
+    Program at;
+    at.source = source.substr(0, *offset);
+    auto [line, column] = at.locate(static_cast<uint32_t>(at.source.size()));
+    throw TemplateError(
+        ErrorKind::syntax, name, line, column, "not valid UTF-8"
+    );
   }
   try {
     return parse_template(source);

@@ -144,10 +144,11 @@ Value repeat(const Value& value, int64_t times) {
     total = static_cast<__int128>(value.view().size()) * times;
     check_text_size(static_cast<uint64_t>(std::min<__int128>(total, INT64_MAX))
     );
-    std::string out;
-    out.reserve(static_cast<size_t>(total));
-    for (int64_t i = 0; total > 0 && i < times; ++i) {
-      out += value.view();
+    auto size = static_cast<size_t>(total);
+    std::string out(value.view().substr(0, size));
+    out.reserve(size);
+    while (out.size() < size) {
+      out.append(out, 0, size - out.size());
     }
     return Value::of(std::move(out), value.text().markup);
   }
@@ -253,6 +254,22 @@ std::string slice_text(const Text& text, const Span& span) {
   return out;
 }
 
+// Views of keys and items compare as sets do.
+bool compare_views(Operator op, const Value& left, const Value& right) {
+  bool below = is_subset(left, right);
+  bool above = is_subset(right, left);
+  switch (op) {
+    case Operator::less:
+      return below && !above;
+    case Operator::less_equal:
+      return below;
+    case Operator::greater:
+      return above && !below;
+    default:
+      return above;
+  }
+}
+
 }  // namespace
 
 Value apply_arithmetic(Operator op, const Value& left, const Value& right) {
@@ -323,6 +340,9 @@ bool apply_comparison(Operator op, const Value& left, const Value& right) {
       return !contains(right, left);
     default:
       break;
+  }
+  if (is_set_view(left) && is_set_view(right)) {
+    return compare_views(op, left, right);
   }
   auto is_nan = [](const Value& v) {
     return v.is(Kind::real) && std::isnan(v.real());

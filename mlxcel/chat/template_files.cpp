@@ -40,7 +40,7 @@ Sources config_templates(const Json& config) {
 
 // A malformed one counts as absent.
 Sources json_templates(const std::string& path) {
-  if (!file_exists(path)) {
+  if (!path_exists(path)) {
     return {};
   }
   try {
@@ -54,7 +54,7 @@ Sources json_templates(const std::string& path) {
 }
 
 Sources jinja_template(const std::string& path) {
-  if (!file_exists(path)) {
+  if (!path_exists(path)) {
     return {};
   }
   std::string text = read_file(path, kMaxTemplate);
@@ -93,7 +93,7 @@ struct TemplateFiles {
       : config_path(join_path(model_dir, "tokenizer_config.json")),
         jinja_path(join_path(model_dir, "chat_template.jinja")),
         json_path(join_path(model_dir, "chat_template.json")) {
-    if (file_exists(config_path)) {
+    if (path_exists(config_path)) {
       Json config = Json::parse_file(config_path, kMaxConfig);
       tokens = special_tokens(config);
       in_config = make(config_path, config_templates(config));

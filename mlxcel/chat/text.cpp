@@ -11,14 +11,6 @@ namespace mlxcel::chat {
 
 namespace {
 
-bool is_ascii(std::string_view text) {
-  unsigned char all = 0;
-  for (char c : text) {
-    all |= static_cast<unsigned char>(c);
-  }
-  return all < 0x80;
-}
-
 utf8proc_category_t category(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
@@ -160,23 +152,6 @@ void append_code_point(std::string& out, char32_t c) {
     out += static_cast<char>(0x80 | (c >> 6 & 0x3f));
     out += static_cast<char>(0x80 | (c & 0x3f));
   }
-}
-
-bool is_valid_utf8(std::string_view text) {
-  if (is_ascii(text)) {
-    return true;
-  }
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  auto size = static_cast<utf8proc_ssize_t>(text.size());
-  for (utf8proc_ssize_t i = 0; i < size;) {
-    utf8proc_int32_t c;
-    utf8proc_ssize_t count = utf8proc_iterate(bytes + i, size - i, &c);
-    if (count <= 0) {
-      return false;
-    }
-    i += count;
-  }
-  return true;
 }
 
 size_t count_code_points(std::string_view text) {

@@ -17,7 +17,6 @@ char32_t next_code_point(std::string_view text, size_t& position);
 /// The start of the code point that ends at byte `position` (> 0).
 size_t previous_position(std::string_view text, size_t position);
 void append_code_point(std::string& out, char32_t c);
-bool is_valid_utf8(std::string_view text);
 size_t count_code_points(std::string_view text);
 /// Byte offset of code point `index`; the size of the text if it has fewer.
 size_t byte_offset(std::string_view text, size_t index);

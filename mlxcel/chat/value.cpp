@@ -8,6 +8,7 @@
 #include "mlxcel/chat/budget.h"
 #include "mlxcel/chat/fault.h"
 #include "mlxcel/chat/text.h"
+#include "mlxcel/core/utf8.h"
 
 namespace mlxcel::chat {
 
@@ -388,7 +389,7 @@ Value json_value(const nlohmann::ordered_json& json, int depth) {
       return Value::of(json.get<double>());
     case Type::string: {
       const std::string& text = json.get_ref<const std::string&>();
-      if (!is_valid_utf8(text)) {
+      if (find_invalid_utf8(text)) {
         fault("a string of the input is not valid UTF-8");
       }
       return Value::of(text);

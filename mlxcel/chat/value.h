@@ -267,6 +267,10 @@ const char* type_name(const Value& value);
 bool truth(const Value& value);
 /// `==`; never throws but for limits.
 bool equal(const Value& a, const Value& b);
+/// A view of keys or items, which compare as sets; not of values.
+bool is_set_view(const Value& value);
+/// Whether both are such views, and all of `a` are in `b`.
+bool is_subset(const Value& a, const Value& b);
 /// Negative, zero or positive for `<`, `==`, `>`. Throws Fault for types
 /// without an order; `symbol` is the operator in its message.
 int compare(const Value& a, const Value& b, const char* symbol = "<");

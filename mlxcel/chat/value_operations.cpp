@@ -108,6 +108,29 @@ int compare_keys(const Value& a, const Value& b) {
 
 }  // namespace
 
+bool is_set_view(const Value& value) {
+  return value.is(Kind::view) &&
+         std::string_view(value.dict_view().type) != "dict_values";
+}
+
+bool is_subset(const Value& a, const Value& b) {
+  if (!is_set_view(a) || !is_set_view(b)) {
+    return false;
+  }
+  const std::vector<Value>& others = b.items();
+  return std::all_of(
+      a.items().begin(),
+      a.items().end(),
+      [&others](const Value& item) {
+        return std::any_of(
+            others.begin(),
+            others.end(),
+            [&item](const Value& other) { return equal(item, other); }
+        );
+      }
+  );
+}
+
 const char* type_name(const Value& value) {
   switch (value.kind()) {
     case Kind::missing:
@@ -186,24 +209,8 @@ bool equal(const Value& a, const Value& b) {
     case Kind::tuple:
       return equal_items(a.items(), b.items());
     case Kind::view:
-      // Keys and items compare as sets; values only with themselves.
       return a.identity() == b.identity() ||
-             (a.dict_view().type == b.dict_view().type &&
-              std::string_view(a.dict_view().type) != "dict_values" &&
-              a.items().size() == b.items().size() &&
-              std::all_of(
-                  a.items().begin(),
-                  a.items().end(),
-                  [&b](const Value& item) {
-                    return std::any_of(
-                        b.items().begin(),
-                        b.items().end(),
-                        [&item](const Value& other) {
-                          return equal(item, other);
-                        }
-                    );
-                  }
-              ));
+             (is_subset(a, b) && is_subset(b, a));
     case Kind::dict:
       return equal_dicts(a.dict(), b.dict());
     case Kind::range:

@@ -34,6 +34,7 @@ TemplateLimits small_limits() {
   limits.steps = 2'000'000;
   limits.text = size_t{1} << 20;
   limits.memory = size_t{8} << 20;
+  limits.seconds = 300;
   return limits;
 }
 

@@ -342,6 +342,9 @@ SNIPPETS = r"""
 {{ messages[1:]|map(attribute='role')|list }} {{ messages[::-1][0].role }} {{ messages[:1] + messages[2:3] }}
 {% for m in messages[1:] %}{{ m.role }}{% endfor %}
 {{ 'abc' is in ['abc'] }} {{ none is in [none] }} {{ 'k' in d }} {{ 'b' in d.keys() }} {{ 2 in d.values() }} {{ ('b', 2) in d.items() }}
+{{ d.items() > d.items() }} {{ {'a': 1}.keys() < d.keys() }} {{ d.keys() >= d.keys() }} {{ d.keys() == {'C': 0, 'items': 0, 'b': 0, 'a': 0}.keys() }} {{ d.values() == d.values() }}
+{{ d.values() < d.values() }}
+{{ d.keys() < ['a'] }}
 {{ '1' == 1 }} {{ 1 == 1.0 }} {{ true == 1 }} {{ [1] == (1,) }} {{ {'a':1,'b':2} == {'b':2,'a':1} }} {{ 'é' == 'e\u0301' }}
 {{ 1.5 is odd }} {{ 3.0 is odd }}
 """.strip("\n").split("\n")
