@@ -35,8 +35,25 @@ int64_t token_budget(const GenerateParams& params, size_t prompt) {
   return params.max_tokens < 0 ? room : std::min(room, params.max_tokens);
 }
 
-void check(const GenerateParams& params, std::span<const int32_t> prompt) {
+void check(
+    const GenerateParams& params,
+    std::span<const int32_t> prompt,
+    int64_t vocabulary
+) {
   params.sampler.check();
+  for (int32_t id : prompt) {
+    if (id < 0 || id >= vocabulary) {
+      fail(
+          ErrorCode::invalid_input,
+          fmt::format(
+              "[generate] the prompt has token id {}, the model knows {}: its "
+              "tokenizer belongs to another model",
+              id,
+              vocabulary
+          )
+      );
+    }
+  }
   if (prompt.empty()) {
     fail(ErrorCode::invalid_input, "[generate] the prompt is empty");
   }
@@ -157,7 +174,7 @@ GenerateResult generate(
     const std::function<void(std::string_view)>& emit,
     const std::atomic<bool>* cancel
 ) {
-  check(params, prompt);
+  check(params, prompt, engine.model().vocabulary());
   GenerateResult result;
   Reply reply(tokenizer, prompt, params, emit, result);
   Chooser chooser(engine, params.sampler);

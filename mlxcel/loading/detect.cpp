@@ -115,13 +115,6 @@ bool is_bidirectional(const Json& config) {
   return flag("use_bidirectional_attention", true) || flag("is_causal", false);
 }
 
-bool claims_embedding(const std::string& directory, const Json& config) {
-  return among(kEmbeddingTypes, lower_model_type(config)) ||
-         among(kEmbeddingClasses, first_class(config)) ||
-         is_bidirectional(config) || has_pooling_module(directory) ||
-         file_exists(join_path(directory, "1_Pooling/config.json"));
-}
-
 void refuse_drafter(const Json& config) {
   std::string marker;
   if (auto block = config.find("dflash_config"); block && block->is_object()) {
@@ -166,8 +159,26 @@ ModelKind model_kind(const std::string& directory, const Json& config) {
   if (first_class(config).ends_with("ForSequenceClassification")) {
     return ModelKind::reranker;
   }
-  return claims_embedding(directory, config) ? ModelKind::embedding
-                                             : ModelKind::generation;
+  return embedding_marker(directory, config).empty() ? ModelKind::generation
+                                                     : ModelKind::embedding;
+}
+
+std::string embedding_marker(const std::string& directory, const Json& config) {
+  if (among(kEmbeddingTypes, lower_model_type(config))) {
+    return "its model_type";
+  }
+  if (among(kEmbeddingClasses, first_class(config))) {
+    return "architectures " + first_class(config);
+  }
+  if (is_bidirectional(config)) {
+    return "bidirectional attention";
+  }
+  if (has_pooling_module(directory)) {
+    return "a pooling module in modules.json";
+  }
+  return file_exists(join_path(directory, "1_Pooling/config.json"))
+             ? "1_Pooling/config.json"
+             : "";
 }
 
 ModelType get_model_type(const Json& config) {

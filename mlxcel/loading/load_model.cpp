@@ -22,6 +22,14 @@ namespace mlxcel {
 
 namespace {
 
+std::string text_field(const Json& config, const char* key) {
+  auto field = config.find(key);
+  if (field && field->is_array() && field->size() > 0) {
+    field = field->elements().front();
+  }
+  return field && field->is_string() ? quote(field->as_string()) : "none";
+}
+
 void require_generation(const std::string& directory, const Json& config) {
   switch (model_kind(directory, config)) {
     case ModelKind::generation:
@@ -30,18 +38,24 @@ void require_generation(const std::string& directory, const Json& config) {
       fail(
           ErrorCode::unsupported,
           fmt::format(
-              "[loading] {}: this is an embedding checkpoint (its class or its "
-              "pooling files say so); it does not generate text",
-              directory
+              "[loading] {}: an embedding checkpoint ({}) of model_type {}: it "
+              "doesn't generate text, and no embedding family is supported "
+              "yet; `mlxcel arch` lists what is",
+              directory,
+              embedding_marker(directory, config),
+              text_field(config, "model_type")
           )
       );
     case ModelKind::reranker:
       fail(
           ErrorCode::unsupported,
           fmt::format(
-              "[loading] {}: this is a reranker or classifier "
-              "(ForSequenceClassification); it does not generate text",
-              directory
+              "[loading] {}: a reranker or classifier (architectures {}) of "
+              "model_type {}: it doesn't generate text, and no reranker is "
+              "supported yet; `mlxcel arch` lists what is",
+              directory,
+              text_field(config, "architectures"),
+              text_field(config, "model_type")
           )
       );
   }

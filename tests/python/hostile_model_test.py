@@ -42,9 +42,11 @@ def set_config(model, text=None, **changes):
     ({"model_type": None}, ["model_type", "missing"]),
     ({"model_type": 3}, ["model_type"]),
     ({"model_type": "Klear"}, ['"Klear"', "mlxcel arch"]),
-    ({"model_type": "bert"}, ["embedding"]),
-    ({"architectures": ["BertModel"]}, ["embedding"]),
-    ({"architectures": ["LlamaForSequenceClassification"]}, ["reranker"]),
+    ({"model_type": "bert"}, ["embedding", "model_type", '"bert"', "arch"]),
+    ({"architectures": ["BertModel"]},
+     ["embedding", "architectures BertModel", '"llama"']),
+    ({"architectures": ["LlamaForSequenceClassification"]},
+     ["reranker", '"LlamaForSequenceClassification"', '"llama"']),
     ({"architectures": ["LlamaForCausalLMEagle3"]}, ["drafter"]),
     ({"num_hidden_layers": 1e9}, ["num_hidden_layers", "1000000000"]),
     ({"num_hidden_layers": 4096}, ["missing", "model.layers.1."]),
@@ -148,6 +150,14 @@ def test_index_that_names_other_files(model, name):
     expect_failure(ask(model), 1, "model.safetensors.index.json")
 
 
+def test_a_download_that_is_incomplete(model):
+    (model / "model.safetensors").rename(model / "model-1.safetensors")
+    (model / "model.safetensors.index.json").write_text(json.dumps(
+        {"weight_map": {"lm_head.weight": "model-1.safetensors",
+                        "model.norm.weight": "model-2.safetensors"}}))
+    expect_failure(ask(model), 1, "model-1.safetensors", "model-2.safetensors")
+
+
 def test_tensor_that_is_missing_or_of_another_shape(model):
     path = model / "model.safetensors"
     data = path.read_bytes()
@@ -172,6 +182,18 @@ def test_weights_that_are_no_numbers(model):
 def test_tokenizer_text(model, text):
     (model / "tokenizer.json").write_text(text)
     expect_failure(ask(model), 1, "tokenizer.json")
+
+
+def test_tokenizer_with_more_tokens_than_the_model(model):
+    """Like models whose tokenizer grew: an error where such a token is used."""
+    tokenizer = json.loads((model / "tokenizer.json").read_text())
+    tokenizer["model"]["vocab"]["<far>"] = 5000
+    tokenizer["added_tokens"].append(
+        {**tokenizer["added_tokens"][0], "id": 5000, "content": "<far>"})
+    (model / "tokenizer.json").write_text(json.dumps(tokenizer))
+    assert ask(model).text == LETTERS + "\n"
+    result = run("generate", "-m", model, "-p", "a <far>")
+    expect_failure(result, 1, "token id 5000", "320")
 
 
 @pytest.mark.parametrize("template,part", [
