@@ -19,6 +19,7 @@ from pathlib import Path
 
 import mlx.core as mx
 import mlx_lm
+import numpy as np
 from mlx_lm.generate import generate_step
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -59,10 +60,13 @@ def answer(model, tokenizer, case):
 
 
 def score(model, ids):
-    """Log-probabilities of ids[1:] given what precedes."""
-    logits = model(mx.array([ids]))[0]
-    scores = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
-    return [scores[i, ids[i + 1]].item() for i in range(len(ids) - 1)]
+    """Log-probabilities of ids[1:] given what precedes. The sum over the
+    vocabulary is taken in double precision: in single precision the many
+    small terms are lost beside the large one, 1e-4 of it in all."""
+    logits = np.array(model(mx.array([ids]))[0]).astype(np.float64)
+    best = logits.max(axis=-1)
+    norm = best + np.log(np.exp(logits - best[:, None]).sum(axis=-1))
+    return [logits[i, ids[i + 1]] - norm[i] for i in range(len(ids) - 1)]
 
 
 def prompts(only=None):
