@@ -20,7 +20,8 @@
 ///
 /// bits (0: dense), group, scales (f16, bf16, f32: also the dense type), isa,
 /// threads, rows (of activations), family (decode, prefill), mode (int8,
-/// float32), seconds, layers (0: all), split (1: each matrix by itself).
+/// float32), seconds, layers (0: all), head (0: without), split (1: each kind
+/// of matrix by itself).
 namespace mlxcel::backend::cpu {
 
 namespace {
@@ -43,8 +44,7 @@ const std::map<std::string, Model> kModels = {
 /// A mapped file of random bytes from which planes are cut.
 class Arena : public WeightSource {
  public:
-  explicit Arena(int64_t size)
-      : path_("/tmp/mlxcel_kernel_bench." + os::random_suffix()) {
+  explicit Arena(int64_t size) : path_(temporary_path()) {
     int fd = os::create_exclusive(path_);
     std::mt19937_64 random(1);
     std::vector<uint64_t> chunk(1 << 17);
@@ -67,6 +67,14 @@ class Arena : public WeightSource {
   }
 
  private:
+  static std::string temporary_path() {
+    const char* folder = os::environment("TMPDIR");
+    return join_path(
+        folder != nullptr ? folder : "/tmp",
+        "mlxcel_kernel_bench." + os::random_suffix()
+    );
+  }
+
   std::string path_;
   std::shared_ptr<MappedFile> file_;
 };
@@ -107,7 +115,34 @@ struct Settings {
       {"head", "1"}};
 
   int number(const std::string& name) const {
-    return static_cast<int>(*parse_int(values.at(name)));
+    auto value = parse_int(values.at(name));
+    if (!value) {
+      fail(ErrorCode::usage, name + ": expected an integer");
+    }
+    return static_cast<int>(*value);
+  }
+  Isa isa() const {
+    const std::string& name = values.at("isa");
+    for (Isa each : available_isas()) {
+      if (isa_name(each) == name) {
+        return each;
+      }
+    }
+    return name.empty() ? chosen_isa()
+                        : throw Error(
+                              ErrorCode::usage,
+                              "isa: " + quote(name) + " is not available"
+                          );
+  }
+  void set(const std::string& word) {
+    size_t equals = word.find('=');
+    if (equals == std::string::npos && kModels.contains(word)) {
+      model = word;
+    } else if (values.contains(word.substr(0, equals))) {
+      values[word.substr(0, equals)] = word.substr(equals + 1);
+    } else {
+      fail(ErrorCode::usage, quote(word) + " is neither a model nor a setting");
+    }
   }
   WeightFormat format() const {
     WeightFormat format;
@@ -258,7 +293,7 @@ class Bench {
   explicit Bench(const Settings& settings)
       : settings_(settings),
         pool_(settings.number("threads")),
-        isa_(chosen_isa()) {
+        isa_(settings.isa()) {
     const Model& model = kModels.at(settings.model);
     int count = settings.number("layers");
     count = count > 0 ? count : static_cast<int>(model.layers);
@@ -410,15 +445,14 @@ class Bench {
 }  // namespace mlxcel::backend::cpu
 
 int main(int argc, char** argv) {
-  mlxcel::backend::cpu::Settings settings;
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    size_t equals = word.find('=');
-    if (equals == std::string::npos) {
-      settings.model = word;
-    } else {
-      settings.values.at(word.substr(0, equals)) = word.substr(equals + 1);
+  try {
+    mlxcel::backend::cpu::Settings settings;
+    for (int i = 1; i < argc; ++i) {
+      settings.set(argv[i]);
     }
+    mlxcel::backend::cpu::Bench(settings).run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
   }
-  mlxcel::backend::cpu::Bench(settings).run();
 }

@@ -73,12 +73,14 @@ class ThreadPool {
 
   int threads_;
   std::vector<std::thread> workers_;
+  // What a worker reads at the start of a region comes with the epoch, in one
+  // line.
   alignas(64) std::atomic<uint64_t> epoch_ = 0;
-  alignas(64) std::atomic<int> pending_ = 0;
-  alignas(64) std::atomic<int> sleeping_ = 0;
-  std::atomic<bool> quit_ = false;
   Task task_ = nullptr;
   void* context_ = nullptr;
+  std::atomic<bool> quit_ = false;
+  alignas(64) std::atomic<int> pending_ = 0;
+  alignas(64) std::atomic<int> sleeping_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;
 };

@@ -13,10 +13,9 @@ namespace {
 
 // A block is one cache line of outputs per row of activations or a multiple.
 constexpr int64_t kBlockRows = 16;
-constexpr int64_t kMaxBlockBytes = 32 << 10;
-// Pairs of blocks that each thread has on average, so that one can help
-// another.
-constexpr int64_t kPieces = 6;
+constexpr int64_t kMaxBlockBytes = 24 << 10;
+// Pairs of blocks that each thread has at least, so that one can help another.
+constexpr int64_t kPieces = 4;
 
 class Decoder {
  public:
@@ -30,14 +29,20 @@ class Decoder {
     for (int i = 0; i < job.parts(); ++i) {
       total += job.part(i).rows * row_bytes(i);
     }
-    wanted_ = std::clamp<int64_t>(
+    int64_t wanted = std::clamp<int64_t>(
         total / (2 * kPieces * threads_), 1, kMaxBlockBytes
     );
-    parts_ = gate_ ? 1 : job.parts();
-    for (int i = 0; i < parts_; ++i) {
-      largest_ = std::max(largest_, std::min(step(i), job.part(i).rows));
-      blocks_ += ceil_div(job.part(i).rows, step(i));
+    std::vector<Cut>& cuts = job.slot.cuts;
+    cuts.clear();
+    for (int i = 0; i < (gate_ ? 1 : job.parts()); ++i) {
+      int64_t rows = job.part(i).rows;
+      int64_t step =
+          round_up(std::max<int64_t>(1, wanted / row_bytes(i)), kBlockRows);
+      cuts.push_back({step, ceil_div(rows, step)});
+      largest_ = std::max(largest_, std::min(step, rows));
+      blocks_ += cuts.back().count;
     }
+    cuts_ = cuts.data();
   }
 
   int64_t blocks() const {
@@ -83,24 +88,14 @@ class Decoder {
     return format.code_bytes + 2 * format.scale_bytes;
   }
 
-  // Rows of a block of the part.
-  int64_t step(int part) const {
-    return round_up(
-        std::max<int64_t>(1, wanted_ / row_bytes(part)), kBlockRows
-    );
-  }
-
   Block block(int64_t index) const {
-    for (int part = 0;; ++part) {
-      int64_t rows = job_.part(part).rows;
-      int64_t each = step(part);
-      int64_t count = ceil_div(rows, each);
-      if (index < count) {
-        int64_t first = index * each;
-        return {part, first, std::min(each, rows - first)};
-      }
-      index -= count;
+    int part = 0;
+    while (index >= cuts_[part].count) {
+      index -= cuts_[part++].count;
     }
+    int64_t first = index * cuts_[part].step;
+    return {
+        part, first, std::min(cuts_[part].step, job_.part(part).rows - first)};
   }
 
   // Takes the second half off a block.
@@ -179,8 +174,7 @@ class Decoder {
   bool plain_;
   bool gate_;
   int threads_;
-  int parts_ = 0;
-  int64_t wanted_ = 0;
+  const Cut* cuts_ = nullptr;
   int64_t largest_ = 0;
   int64_t blocks_ = 0;
 };
@@ -205,6 +199,7 @@ void run_decode(MatmulJob& job) {
   } else {
     job.pool.run([&](int thread, int) { decoder.work(thread); });
   }
+  job.scratch.fetch_next_slot();
 }
 
 }  // namespace mlxcel::backend::cpu

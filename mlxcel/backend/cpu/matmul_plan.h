@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <new>
@@ -7,6 +8,7 @@
 
 #include "mlxcel/backend/cpu/matmul.h"
 #include "mlxcel/backend/cpu/matmul_kernels.h"
+#include "mlxcel/backend/cpu/unroll.h"
 
 /// What the two families of `linear` share: views, scratch, epilogues.
 namespace mlxcel::backend::cpu {
@@ -40,6 +42,9 @@ class Buffer {
   std::byte* data() const {
     return data_.get();
   }
+  int64_t size() const {
+    return size_;
+  }
 
  private:
   static constexpr std::align_val_t kAlign{64};
@@ -59,6 +64,12 @@ struct Block {
   int64_t rows = 0;
 };
 
+/// How a part is cut into blocks.
+struct Cut {
+  int64_t step = 0;  // rows of a block
+  int64_t count = 0;
+};
+
 struct alignas(64) Queue {
   std::atomic<int64_t> next = 0;
 };
@@ -75,6 +86,7 @@ struct Quantized {
 /// which another one has read waits for long, so calls take turns with slots;
 /// the weights that stream by in between clear the caches of them.
 struct Slot {
+  std::vector<Cut> cuts;         // of the parts
   std::vector<int> activations;  // of the parts: index into `quantized`
   std::vector<Quantized> quantized;
   size_t used = 0;
@@ -92,6 +104,15 @@ struct MatmulScratch::Impl {
 
   Slot& take_slot() {
     return slots[next_slot++ % kSlots];
+  }
+  /// Has the lines that the next call writes first brought near.
+  void fetch_next_slot() const {
+    const Slot& slot = slots[next_slot % kSlots];
+    fetch_for_write(slot.call.data(), std::min<int64_t>(slot.call.size(), 512));
+    if (slot.used > 0) {
+      const Buffer& memory = slot.quantized[0].memory;
+      fetch_for_write(memory.data(), std::min<int64_t>(memory.size(), 2048));
+    }
   }
   /// One queue per thread, all at their start.
   Queue* start_queues(int count) {

@@ -137,15 +137,25 @@ void dequantize_bits(
     float* out
 ) {
   Codes<Bits> codes;
-  int size = value_bytes(format.type);
-  for (int64_t i = begin; i < begin + cols; i += 32, out += 32) {
-    int64_t g = i / format.group;
-    __m256 scale = _mm256_broadcastss_ps(_mm256_castps256_ps128(
-        load_values(format.type, row.scales + g * size, 1)
-    ));
-    __m256 bias = _mm256_broadcastss_ps(_mm256_castps256_ps128(
-        load_values(format.type, row.biases + g * size, 1)
-    ));
+  int64_t end = begin + cols;
+  int shift = __builtin_ctz(static_cast<unsigned>(format.group));
+  int64_t size = value_bytes(format.type);
+  alignas(32) float scales[8];
+  alignas(32) float biases[8];
+  int64_t first = 0;  // group of scales[0]
+  int64_t known = 0;  // the group behind those loaded
+  for (int64_t i = begin; i < end; i += 32, out += 32) {
+    if (i >> shift >= known) {
+      first = i >> shift;
+      int64_t count = (format.cols >> shift) - first;
+      known = first + (count < 8 ? count : 8);
+      const std::byte* from = row.scales + first * size;
+      _mm256_store_ps(scales, load_values(format.type, from, count));
+      from = row.biases + first * size;
+      _mm256_store_ps(biases, load_values(format.type, from, count));
+    }
+    __m256 scale = _mm256_set1_ps(scales[(i >> shift) - first]);
+    __m256 bias = _mm256_set1_ps(biases[(i >> shift) - first]);
     alignas(32) uint8_t bytes[32];
     _mm256_store_si256(
         reinterpret_cast<__m256i*>(bytes), codes.load(row.codes + i * Bits / 8)

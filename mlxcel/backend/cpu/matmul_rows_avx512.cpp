@@ -120,26 +120,37 @@ void dequantize_bits(
 ) {
   Codes<Bits> codes;
   int64_t end = begin + cols;
+  int shift = __builtin_ctz(static_cast<unsigned>(format.group));
+  int64_t size = value_bytes(format.type);
+  alignas(64) float scales[16];
+  alignas(64) float biases[16];
+  int64_t first = 0;  // group of scales[0]
+  int64_t known = 0;  // the group behind those loaded
   for (int64_t i = begin; i < end; i += 64, out += 64) {
-    int64_t left = end - i;
-    __m512i q = codes.load(
-        row.codes + i * Bits / 8, byte_mask((left < 64 ? left : 64) * Bits / 8)
-    );
+    int64_t left = end - i < 64 ? end - i : 64;
+    if ((i + left - 1) >> shift >= known) {
+      first = i >> shift;
+      known =
+          first + 16 < format.cols >> shift ? first + 16 : format.cols >> shift;
+      auto mask = static_cast<__mmask16>(byte_mask(known - first));
+      const std::byte* from = row.scales + first * size;
+      _mm512_store_ps(scales, load_values(format.type, from, mask));
+      from = row.biases + first * size;
+      _mm512_store_ps(biases, load_values(format.type, from, mask));
+    }
     alignas(64) uint8_t bytes[64];
-    _mm512_store_si512(bytes, q);
-    for (int64_t j = 0; j < 64 && j < left; j += 16) {
-      int64_t g = (i + j) / format.group;
-      int size = value_bytes(format.type);
-      __m512 scale = _mm512_set1_ps(
-          _mm512_cvtss_f32(load_values(format.type, row.scales + g * size, 1))
-      );
-      __m512 bias = _mm512_set1_ps(
-          _mm512_cvtss_f32(load_values(format.type, row.biases + g * size, 1))
-      );
+    _mm512_store_si512(
+        bytes, codes.load(row.codes + i * Bits / 8, byte_mask(left * Bits / 8))
+    );
+    for (int64_t j = 0; j < left; j += 16) {
+      int64_t g = ((i + j) >> shift) - first;
       __m512 value = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(
           _mm_load_si128(reinterpret_cast<const __m128i*>(bytes + j))
       ));
-      _mm512_storeu_ps(out + j, _mm512_fmadd_ps(value, scale, bias));
+      value = _mm512_fmadd_ps(
+          value, _mm512_set1_ps(scales[g]), _mm512_set1_ps(biases[g])
+      );
+      _mm512_storeu_ps(out + j, value);
     }
   }
 }

@@ -100,10 +100,10 @@ TEST_P(CpuAttend, PromptsMatchDouble) {
       std::string what =
           std::string(isa_name(isa)) + " by " + std::to_string(count);
       expect_close(
-          shape, shape.run(cpu_options(isa, true), steps, 2), kExact, what
+          shape, shape.run(cpu_options(isa, true), steps), kExact, what
       );
       expect_close(
-          shape, shape.run(cpu_options(isa, false), steps, 2), kHalf, what
+          shape, shape.run(cpu_options(isa, false), steps), kHalf, what
       );
     }
   }
@@ -115,12 +115,8 @@ TEST_P(CpuAttend, GeneratedRowsMatchDouble) {
   for (Isa isa : available_isas()) {
     Steps steps = even_steps(lengths, 1, Role::generated);
     std::string what(isa_name(isa));
-    expect_close(
-        shape, shape.run(cpu_options(isa, true), steps, 2), kExact, what
-    );
-    expect_close(
-        shape, shape.run(cpu_options(isa, false), steps, 2), kHalf, what
-    );
+    expect_close(shape, shape.run(cpu_options(isa, true), steps), kExact, what);
+    expect_close(shape, shape.run(cpu_options(isa, false), steps), kHalf, what);
   }
 }
 

@@ -1,0 +1,157 @@
+#include "mlxcel/backend/cpu/matmul_avx512.h"
+
+/// One to a few rows of float32 activations times dense rows, or quantised
+/// ones that are unpacked first.
+namespace mlxcel::backend::cpu::avx512 {
+
+namespace {
+
+// How far ahead of the values in use memory is asked for.
+constexpr int64_t kAhead = 1024;
+
+// Two rows of dense values times T rows of activations.
+template <int T>
+__attribute__((always_inline)) inline void float_rows(
+    ScaleType type,
+    const std::byte* const (&rows)[2],
+    int64_t cols,
+    const float* x,
+    int64_t ldx,
+    float (&out)[2][T]
+) {
+  __m512 sums[2][T][2];
+  auto each = [](auto f) __attribute__((always_inline)) {
+    unroll<2>([&](auto r) __attribute__((always_inline)) {
+      unroll<T>([&](auto t) __attribute__((always_inline)) { f(r, t); });
+    });
+  };
+  each([&](auto r, auto t) __attribute__((always_inline)) {
+    sums[r.value][t.value][0] = _mm512_setzero_ps();
+    sums[r.value][t.value][1] = _mm512_setzero_ps();
+  });
+  int size = value_bytes(type);
+  auto step = [&](int64_t i, auto half, __mmask16 mask)
+      __attribute__((always_inline)) {
+    __m512 w[2];
+    unroll<2>([&](auto r) __attribute__((always_inline)) {
+      w[r.value] = load_values(type, rows[r.value] + i * size, mask);
+    });
+    unroll<T>([&](auto t) __attribute__((always_inline)) {
+      __m512 v = _mm512_maskz_loadu_ps(mask, x + t.value * ldx + i);
+      unroll<2>([&](auto r) __attribute__((always_inline)) {
+        __m512& sum = sums[r.value][t.value][half.value];
+        sum = _mm512_fmadd_ps(w[r.value], v, sum);
+      });
+    });
+  };
+  int64_t i = 0;
+  for (; i + 32 <= cols; i += 32) {
+    unroll<2>([&](auto r) __attribute__((always_inline)) {
+      const std::byte* ahead = rows[r.value] + i * size + kAhead;
+      _mm_prefetch(ahead, _MM_HINT_T1);
+      if (size == 4) {
+        _mm_prefetch(ahead + 64, _MM_HINT_T1);
+      }
+    });
+    step(i, Constant<0>(), 0xffff);
+    step(i + 16, Constant<1>(), 0xffff);
+  }
+  if (i < cols) {
+    step(i, Constant<0>(), static_cast<__mmask16>(byte_mask(cols - i)));
+  }
+  if (i + 16 < cols) {
+    step(
+        i + 16, Constant<1>(), static_cast<__mmask16>(byte_mask(cols - i - 16))
+    );
+  }
+  each([&](auto r, auto t) __attribute__((always_inline)) {
+    out[r.value][t.value] = _mm512_reduce_add_ps(
+        _mm512_add_ps(sums[r.value][t.value][0], sums[r.value][t.value][1])
+    );
+  });
+}
+
+template <int T>
+void float_pair(
+    ScaleType type,
+    const std::byte* const (&rows)[2],
+    int64_t cols,
+    const float* x,
+    int64_t ldx,
+    float* const (&out)[2],
+    const RowSpan* spans
+) {
+  float values[2][T] = {};
+  switch (type) {
+    case ScaleType::f32:
+      float_rows<T>(ScaleType::f32, rows, cols, x, ldx, values);
+      break;
+    case ScaleType::f16:
+      float_rows<T>(ScaleType::f16, rows, cols, x, ldx, values);
+      break;
+    case ScaleType::bf16:
+      float_rows<T>(ScaleType::bf16, rows, cols, x, ldx, values);
+      break;
+  }
+  for (int s = 0; s < 2; ++s) {
+    for (int t = 0; t < T && out[s] != nullptr; ++t) {
+      out[s][t * spans[s].ld_out] = values[s][t];
+    }
+  }
+}
+
+}  // namespace
+
+void decode_float(
+    const RowFormat& format,
+    const RowSpan* spans,
+    const float* x,
+    int64_t ldx,
+    int64_t count,
+    std::byte* scratch
+) {
+  int64_t rows = spans[0].rows > spans[1].rows ? spans[0].rows : spans[1].rows;
+  auto* unpacked = reinterpret_cast<float*>(scratch);
+  for (int64_t i = 0; i < rows; ++i) {
+    const std::byte* pair[2];
+    float* out[2];
+    for (int s = 0; s < 2; ++s) {
+      bool present = i < spans[s].rows;
+      const RowSpan& span = spans[present ? s : 1 - s];
+      out[s] = present ? span.out + i : nullptr;
+      pair[s] = span.codes + i * format.code_bytes;
+      if (format.bits > 0) {
+        float* to = unpacked + s * (format.cols + 32);
+        dequantize(
+            format,
+            {pair[s],
+             span.scales + i * format.scale_bytes,
+             span.biases + i * format.scale_bytes,
+             1,
+             nullptr,
+             0},
+            0,
+            format.cols,
+            to
+        );
+        pair[s] = reinterpret_cast<const std::byte*>(to);
+      }
+    }
+    ScaleType type = format.bits > 0 ? ScaleType::f32 : format.type;
+    int64_t t = 0;
+    for (; t + 4 <= count; t += 4) {
+      float_pair<4>(type, pair, format.cols, x + t * ldx, ldx, out, spans);
+      for (int s = 0; s < 2; ++s) {
+        out[s] = out[s] != nullptr ? out[s] + 4 * spans[s].ld_out : nullptr;
+      }
+    }
+    for (; t < count; ++t) {
+      float_pair<1>(type, pair, format.cols, x + t * ldx, ldx, out, spans);
+      for (int s = 0; s < 2; ++s) {
+        out[s] = out[s] != nullptr ? out[s] + spans[s].ld_out : nullptr;
+      }
+    }
+  }
+}
+
+}  // namespace mlxcel::backend::cpu::avx512
