@@ -14,11 +14,6 @@ namespace mlxcel::tokenizer {
 
 namespace {
 
-// A scan may look at each byte this often on average, and take this long.
-constexpr uint64_t effort_per_byte = 256;
-constexpr uint64_t base_effort = 1 << 22;
-constexpr std::chrono::seconds max_time(20);
-
 class LiteralRegex : public Regex {
  public:
   explicit LiteralRegex(std::string_view text) : text_(text) {}
@@ -40,13 +35,6 @@ class LiteralRegex : public Regex {
   std::string text_;
 };
 
-[[noreturn]] void too_long() {
-  fail(
-      ErrorCode::invalid_input,
-      "[regex] a pattern of the tokenizer takes too long on this text"
-  );
-}
-
 }  // namespace
 
 std::shared_ptr<const Regex> Regex::compile(std::string_view pattern) {
@@ -67,26 +55,28 @@ std::shared_ptr<const Regex> Regex::literal(std::string_view text) {
   return std::make_shared<LiteralRegex>(text);
 }
 
+uint64_t Regex::max_effort(size_t size) {
+  return (uint64_t{1} << 22) + 256 * uint64_t{size};
+}
+
+void Regex::check_effort(uint64_t effort, size_t size) {
+  if (effort > max_effort(size)) {
+    fail(
+        ErrorCode::invalid_input,
+        "[regex] a pattern of the tokenizer takes too long on this text"
+    );
+  }
+}
+
 RegexScan::RegexScan(const Regex& regex, std::string_view text)
     : regex_(regex), text_(text) {}
 
 bool RegexScan::next(Regex::Match& match) {
   while (from_ <= text_.size()) {
-    // The clock is for backtracking, whose effort nobody counts.
-    if ((++calls_ & 0xff) == 0) {
-      auto now = std::chrono::steady_clock::now();
-      if (calls_ == 0x100) {
-        start_ = now;
-      } else if (now - start_ > max_time) {
-        too_long();
-      }
-    }
     if (!regex_.find(text_, from_, match, effort_)) {
       return false;
     }
-    if (effort_ > effort_per_byte * text_.size() + base_effort) {
-      too_long();
-    }
+    Regex::check_effort(effort_, text_.size());
     from_ = match.end;
     if (match.begin != match.end || match.end != last_end_) {
       last_end_ = match.end;

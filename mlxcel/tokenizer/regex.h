@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,11 +27,16 @@ class Regex {
   /// Matches `text` itself, which may be empty (then everywhere).
   static std::shared_ptr<const Regex> literal(std::string_view text);
 
+  /// What a scan of `size` bytes may cost, in bytes looked at.
+  static uint64_t max_effort(size_t size);
+  /// Throws Error(invalid_input) if it was more.
+  static void check_effort(uint64_t effort, size_t size);
+
   virtual ~Regex() = default;
 
   /// The leftmost match in valid UTF-8 that begins at or after `from`, a
-  /// character boundary. Adds the bytes looked at to `effort`. Throws
-  /// Error(invalid_input) at a match limit.
+  /// character boundary. Adds the bytes looked at to `effort`, which may not
+  /// pass max_effort(text.size()): Error(invalid_input).
   virtual bool find(
       std::string_view text, size_t from, Match& match, uint64_t& effort
   ) const = 0;
@@ -44,7 +48,7 @@ class RegexScan {
  public:
   RegexScan(const Regex& regex, std::string_view text);
 
-  /// Throws Error(invalid_input) where the pattern takes too long.
+  /// Throws Error(invalid_input) where the pattern takes too much effort.
   bool next(Regex::Match& match);
 
  private:
@@ -53,8 +57,6 @@ class RegexScan {
   size_t from_ = 0;
   size_t last_end_ = static_cast<size_t>(-1);
   uint64_t effort_ = 0;
-  std::chrono::steady_clock::time_point start_ = {};
-  unsigned calls_ = 0;
 };
 
 }  // namespace mlxcel::tokenizer

@@ -181,6 +181,7 @@ class DfaRegex : public Regex {
       if (start == end) {
         return false;
       }
+      check_effort(effort, text.size());
       start += utf8::length(static_cast<unsigned char>(*start));
     }
   }

@@ -12,7 +12,6 @@ namespace mlxcel::tokenizer {
 
 namespace {
 
-constexpr uint32_t match_limit = 2'000'000;
 constexpr uint32_t heap_limit_kib = 64 * 1024;
 constexpr size_t max_program = 1 << 20;
 
@@ -146,6 +145,24 @@ class Writer {
   }
 };
 
+/// Called by PCRE2 before each item of the pattern: PCRE2's own match limit
+/// begins anew at each place of the text, and its machine code counts only
+/// some of what it goes back over.
+struct Effort {
+  uint64_t spent;
+  uint64_t limit;
+  size_t position;
+
+  static int count(pcre2_callout_block* block, void* data) {
+    auto& effort = *static_cast<Effort*>(data);
+    size_t now = block->current_position;
+    effort.spent += 1 + (now > effort.position ? now - effort.position
+                                               : effort.position - now);
+    effort.position = now;
+    return effort.spent > effort.limit ? PCRE2_ERROR_MATCHLIMIT : 0;
+  }
+};
+
 class PcreRegex : public Regex {
  public:
   PcreRegex(const std::string& program, std::string_view pattern) {
@@ -154,7 +171,7 @@ class PcreRegex : public Regex {
     code_.reset(pcre2_compile(
         reinterpret_cast<PCRE2_SPTR>(program.data()),
         program.size(),
-        PCRE2_UTF,
+        PCRE2_UTF | PCRE2_AUTO_CALLOUT,
         &error,
         &at,
         nullptr
@@ -167,12 +184,6 @@ class PcreRegex : public Regex {
     }
     // Without a compiler for this machine the interpreter does.
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
-    context_.reset(pcre2_match_context_create(nullptr));
-    if (!context_) {
-      fail(ErrorCode::out_of_memory, "[regex] no memory for a pattern");
-    }
-    pcre2_set_match_limit(context_.get(), match_limit);
-    pcre2_set_heap_limit(context_.get(), heap_limit_kib);
   }
 
   bool find(std::string_view text, size_t from, Match& match, uint64_t& effort)
@@ -183,11 +194,33 @@ class PcreRegex : public Regex {
     if (!data) {
       fail(ErrorCode::out_of_memory, "[regex] no memory for a match");
     }
-    int found = run(text, from, data.get(), PCRE2_NO_UTF_CHECK);
+    Effort spent{effort, max_effort(text.size()), from};
+    std::unique_ptr<pcre2_match_context, ContextFree> context(
+        pcre2_match_context_create(nullptr)
+    );
+    if (!context) {
+      fail(ErrorCode::out_of_memory, "[regex] no memory for a match");
+    }
+    pcre2_set_match_limit(context.get(), UINT32_MAX);
+    pcre2_set_heap_limit(context.get(), heap_limit_kib);
+    pcre2_set_callout(context.get(), Effort::count, &spent);
+    auto run = [&](uint32_t options) {
+      return pcre2_match(
+          code_.get(),
+          reinterpret_cast<PCRE2_SPTR>(text.data()),
+          text.size(),
+          from,
+          options | PCRE2_NO_UTF_CHECK,
+          data.get(),
+          context.get()
+      );
+    };
+    int found = run(0);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
       // The interpreter keeps its state on the heap.
-      found = run(text, from, data.get(), PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT);
+      found = run(PCRE2_NO_JIT);
     }
+    effort = spent.spent;
     if (found == PCRE2_ERROR_NOMATCH) {
       return false;
     }
@@ -203,28 +236,10 @@ class PcreRegex : public Regex {
     }
     const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data.get());
     match = {ends[0], ends[1]};
-    effort += ends[1] - from;
     return true;
   }
 
  private:
-  int run(
-      std::string_view text,
-      size_t from,
-      pcre2_match_data* data,
-      uint32_t options
-  ) const {
-    return pcre2_match(
-        code_.get(),
-        reinterpret_cast<PCRE2_SPTR>(text.data()),
-        text.size(),
-        from,
-        options,
-        data,
-        context_.get()
-    );
-  }
-
   static std::string message(int error) {
     std::array<PCRE2_UCHAR, 256> buffer{};
     pcre2_get_error_message(error, buffer.data(), buffer.size());
@@ -232,7 +247,6 @@ class PcreRegex : public Regex {
   }
 
   std::unique_ptr<pcre2_code, CodeFree> code_;
-  std::unique_ptr<pcre2_match_context, ContextFree> context_;
 };
 
 }  // namespace

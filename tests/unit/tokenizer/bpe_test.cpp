@@ -83,9 +83,7 @@ TEST(Bpe, ByteFallbackNeedsAllBytesOfACharacter) {
   EXPECT_EQ(encoded(bpe_model(tokens, {}, options), "éa"), (Ids{2, 3, 1}));
   EXPECT_EQ(encoded(bpe_model(tokens, {}, options), "èa"), (Ids{0, 1}));
   // An unknown token waits for a known character, behind byte tokens.
-  EXPECT_EQ(
-      encoded(bpe_model(tokens, {}, options), "xéa"), (Ids{2, 3, 0, 1})
-  );
+  EXPECT_EQ(encoded(bpe_model(tokens, {}, options), "xéa"), (Ids{2, 3, 0, 1}));
 }
 
 TEST(Bpe, IgnoreMergesTakesWholePieces) {
@@ -127,9 +125,7 @@ TEST(Bpe, RefusesDropout) {
   EXPECT_ERROR(
       encoded(bpe_model({"a"}, {}, R"("dropout":0.1)"), ""), "model.dropout"
   );
-  EXPECT_EQ(
-      encoded(bpe_model({"a"}, {}, R"("dropout":null)"), "a"), (Ids{0})
-  );
+  EXPECT_EQ(encoded(bpe_model({"a"}, {}, R"("dropout":null)"), "a"), (Ids{0}));
 }
 
 /// Merges the slow and obvious way.
@@ -217,13 +213,9 @@ TEST(Bpe, OneLongWordTakesNoQuadraticTime) {
   }
   auto tokenizer = TokenizerFile{.model = bpe_model(tokens, merges)}.load();
   auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(
-      tokenizer->encode(std::string(1 << 20, 'a')), Ids(1 << 12, 8)
-  );
+  EXPECT_EQ(tokenizer->encode(std::string(1 << 20, 'a')), Ids(1 << 12, 8));
   // A quadratic algorithm would take minutes.
-  EXPECT_LT(
-      std::chrono::steady_clock::now() - start, std::chrono::seconds(20)
-  );
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
 }  // namespace

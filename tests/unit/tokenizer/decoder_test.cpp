@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/support/expect_error.h"
+#include "tests/unit/tokenizer/support/tokenizer_file.h"
 
 namespace mlxcel::test {
 namespace {
@@ -21,11 +22,7 @@ std::string decoded(const std::string& json, const List& tokens) {
 }
 
 std::string sequence(const List& steps) {
-  std::string json = R"({"type":"Sequence","decoders":[)";
-  for (size_t i = 0; i < steps.size(); ++i) {
-    json += (i == 0 ? "" : ",") + steps[i];
-  }
-  return json + "]}";
+  return R"({"type":"Sequence","decoders":)" + json_list(steps) + "}";
 }
 
 const char* const byte_level = R"({"type":"ByteLevel"})";
@@ -62,8 +59,9 @@ TEST(Decoder, ByteFallbackTakesRuns) {
       "\ufffd\ufffd\ufffda"
   );
   EXPECT_EQ(decoded(byte_fallback, {"<0xab>", "<0x+A>"}), "\ufffd\ufffd");
-  EXPECT_EQ(decoded(byte_fallback, {"<0x41>", "<0x4>", "<0xGG>"}),
-            "A<0x4><0xGG>");
+  EXPECT_EQ(
+      decoded(byte_fallback, {"<0x41>", "<0x4>", "<0xGG>"}), "A<0x4><0xGG>"
+  );
 }
 
 TEST(Decoder, StripTakesTokensOrTheWhole) {
@@ -72,16 +70,18 @@ TEST(Decoder, StripTakesTokensOrTheWhole) {
   EXPECT_EQ(decoded(strip(3, 3), {"  ", "a"}), "a");
   EXPECT_EQ(decoded(sequence({fuse, strip(1, 0)}), {" a", " b"}), "a b");
   EXPECT_EQ(decoded(sequence({fuse, strip(2, 0)}), {" ", " ", " b"}), " b");
-  EXPECT_EQ(decoded(sequence({fuse, strip(0, 2)}), {"a ", "b ", " ", " "}),
-            "a b ");
+  EXPECT_EQ(
+      decoded(sequence({fuse, strip(0, 2)}), {"a ", "b ", " ", " "}), "a b "
+  );
 }
 
 TEST(Decoder, ReplaceInTokensOrTheWhole) {
   std::string replace =
       R"({"type":"Replace","pattern":{"String":"ab"},"content":"-"})";
   EXPECT_EQ(decoded(replace, {"a", "b", "ab"}), "ab-");
-  EXPECT_EQ(decoded(sequence({fuse, replace}), {"xa", "b", "aa", "bb"}),
-            "x-a-b");
+  EXPECT_EQ(
+      decoded(sequence({fuse, replace}), {"xa", "b", "aa", "bb"}), "x-a-b"
+  );
   std::string pattern =
       R"({"type":"Replace","pattern":{"Regex":"a+"},"content":"-"})";
   EXPECT_EQ(decoded(sequence({fuse, pattern}), {"xa", "aa", "b"}), "x-b");
@@ -96,10 +96,10 @@ TEST(Decoder, MetaspaceVanishesInTheFirstToken) {
 }
 
 TEST(Decoder, SentencePieceSequence) {
-  std::string json =
-      sequence({spaces, byte_fallback, fuse, strip(1, 0)});
-  EXPECT_EQ(decoded(json, {"▁Hello", "▁", "<0xC3>", "<0xA9>", "▁"}),
-            "Hello é ");
+  std::string json = sequence({spaces, byte_fallback, fuse, strip(1, 0)});
+  EXPECT_EQ(
+      decoded(json, {"▁Hello", "▁", "<0xC3>", "<0xA9>", "▁"}), "Hello é "
+  );
   EXPECT_EQ(decoded(json, {}), "");
 }
 

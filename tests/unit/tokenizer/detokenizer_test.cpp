@@ -11,7 +11,9 @@ using Ids = std::vector<int32_t>;
 using List = std::vector<std::string>;
 
 List streamed(
-    const Tokenizer& tokenizer, const Ids& prompt, const Ids& ids,
+    const Tokenizer& tokenizer,
+    const Ids& prompt,
+    const Ids& ids,
     bool skip_special = true
 ) {
   StreamingDetokenizer detokenizer(tokenizer, prompt, skip_special);
@@ -27,7 +29,7 @@ std::shared_ptr<const Tokenizer> byte_level(const List& tokens) {
   TokenizerFile file;
   file.model = bpe_model(tokens, {});
   file.decoder = R"({"type":"ByteLevel"})";
-  file.added_tokens = "[" + added_token("<eos>") + "]";
+  file.added_tokens = json_list({added_token("<eos>")});
   return file.load();
 }
 
@@ -38,31 +40,35 @@ std::shared_ptr<const Tokenizer> sentencepiece(const List& tokens) {
       {"type":"Replace","pattern":{"String":"▁"},"content":" "},
       {"type":"ByteFallback"},{"type":"Fuse"},
       {"type":"Strip","content":" ","start":1,"stop":0}]})";
-  file.added_tokens = "[" + added_token("<s>") + "]";
+  file.added_tokens = json_list({added_token("<s>")});
   return file.load();
 }
 
 TEST(StreamingDetokenizer, ByteFallbackGivesWholeCharacters) {
-  auto tokenizer = sentencepiece(
-      {"▁hi", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "x"}
+  auto tokenizer =
+      sentencepiece({"▁hi", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "x"});
+  EXPECT_EQ(
+      streamed(*tokenizer, {}, {0, 1, 2, 3, 4, 5}),
+      (List{"hi", "", "", "", "😀", "x", ""})
   );
-  EXPECT_EQ(streamed(*tokenizer, {}, {0, 1, 2, 3, 4, 5}),
-            (List{"hi", "", "", "", "😀", "x", ""}));
 }
 
 TEST(StreamingDetokenizer, BrokenBytesBecomeReplacementCharacters) {
   auto tokenizer = sentencepiece({"a", "<0xF0>", "<0x9F>", "<0xFF>"});
-  EXPECT_EQ(streamed(*tokenizer, {}, {1, 2, 0}),
-            (List{"", "", "\ufffd\ufffda", ""}));
-  EXPECT_EQ(streamed(*tokenizer, {}, {1, 3, 0}),
-            (List{"", "\ufffd\ufffd", "a", ""}));
+  EXPECT_EQ(
+      streamed(*tokenizer, {}, {1, 2, 0}), (List{"", "", "\ufffd\ufffda", ""})
+  );
+  EXPECT_EQ(
+      streamed(*tokenizer, {}, {1, 3, 0}), (List{"", "\ufffd\ufffd", "a", ""})
+  );
   EXPECT_EQ(streamed(*tokenizer, {}, {0, 1}), (List{"a", "", "\ufffd"}));
 }
 
 TEST(StreamingDetokenizer, ByteLevelHoldsOnlyPartsOfCharacters) {
   auto tokenizer = byte_level({"Ġa", "ðŁĺ", "Ģb", "Ã", "x"});
-  EXPECT_EQ(streamed(*tokenizer, {}, {0, 1, 2, 0}),
-            (List{" a", "", "😀b", " a", ""}));
+  EXPECT_EQ(
+      streamed(*tokenizer, {}, {0, 1, 2, 0}), (List{" a", "", "😀b", " a", ""})
+  );
   EXPECT_EQ(streamed(*tokenizer, {}, {3, 4}), (List{"", "\ufffdx", ""}));
   EXPECT_EQ(streamed(*tokenizer, {}, {3}), (List{"", "\ufffd"}));
 }
@@ -85,8 +91,7 @@ TEST(StreamingDetokenizer, ThePromptIsContext) {
 TEST(StreamingDetokenizer, SpecialTokensOnRequest) {
   auto tokenizer = byte_level({"a"});
   EXPECT_EQ(streamed(*tokenizer, {}, {0, 1, 0}), (List{"a", "", "a", ""}));
-  EXPECT_EQ(streamed(*tokenizer, {}, {0, 1}, false),
-            (List{"a", "<eos>", ""}));
+  EXPECT_EQ(streamed(*tokenizer, {}, {0, 1}, false), (List{"a", "<eos>", ""}));
 }
 
 TEST(StreamingDetokenizer, IdsWithoutATokenGiveNothing) {

@@ -14,18 +14,14 @@ std::string normalized(const std::string& json, const std::string& text) {
 TEST(Normalizer, NormalForms) {
   std::string text = "e\u0301ﬁ가\u0323\u0307";
   EXPECT_EQ(normalized(R"({"type":"NFC"})", text), "éﬁ가\u0323\u0307");
-  EXPECT_EQ(
-      normalized(R"({"type":"NFD"})", "é가"), "e\u0301\u1100\u1161"
-  );
+  EXPECT_EQ(normalized(R"({"type":"NFD"})", "é가"), "e\u0301\u1100\u1161");
   EXPECT_EQ(normalized(R"({"type":"NFKC"})", text), "éfi가\u0323\u0307");
   EXPECT_EQ(normalized(R"({"type":"NFKD"})", "ﬁ½"), "fi1\u20442");
   EXPECT_EQ(normalized(R"({"type":"NFC"})", "plain"), "plain");
 }
 
 TEST(Normalizer, NormalFormsReorderMarks) {
-  EXPECT_EQ(
-      normalized(R"({"type":"NFD"})", "a\u0301\u0323"), "a\u0323\u0301"
-  );
+  EXPECT_EQ(normalized(R"({"type":"NFD"})", "a\u0301\u0323"), "a\u0323\u0301");
   EXPECT_EQ(normalized(R"({"type":"NFC"})", "a\u0301\u0323"), "ạ\u0301");
   // U+0345 between blocks nothing of a lower class, a starter does.
   EXPECT_EQ(normalized(R"({"type":"NFC"})", "ab\u0301"), "ab\u0301");
@@ -40,9 +36,7 @@ TEST(Normalizer, YoungCharactersStay) {
       "\U00011935\U00011930"
   );
   // So is the combining class of U+1715.
-  EXPECT_EQ(
-      normalized(R"({"type":"NFD"})", "a\u1715\u0334"), "a\u1715\u0334"
-  );
+  EXPECT_EQ(normalized(R"({"type":"NFD"})", "a\u1715\u0334"), "a\u1715\u0334");
 }
 
 TEST(Normalizer, LowercaseGoesCharacterByCharacter) {

@@ -17,8 +17,7 @@ using Ids = std::vector<int32_t>;
 TokenizerFile small_file() {
   TokenizerFile file;
   file.model = bpe_model({"a", "b"}, {});
-  file.added_tokens =
-      "[" + added_token("<bos>") + "," + added_token("<eos>") + "]";
+  file.added_tokens = json_list({added_token("<bos>"), added_token("<eos>")});
   file.decoder = R"({"type":"Fuse"})";
   return file;
 }
@@ -44,7 +43,8 @@ std::shared_ptr<const Tokenizer> loaded(
 TEST(Tokenizer, TemplateIsAddedOnRequest) {
   TokenizerFile file = small_file();
   file.post_processor = R"({"type":"Sequence","processors":[
-      {"type":"ByteLevel"},)" + bos_template() + "]}";
+      {"type":"ByteLevel"},)" +
+                        bos_template() + "]}";
   auto tokenizer = file.load();
   EXPECT_EQ(tokenizer->encode("ab"), (Ids{2, 0, 1}));
   EXPECT_EQ(tokenizer->encode(""), (Ids{2}));
@@ -64,16 +64,14 @@ TEST(Tokenizer, TemplateProblemsAreNamed) {
   EXPECT_ERROR(file.load(), "special_tokens");
   file.post_processor = R"({"type":"BertProcessing"})";
   EXPECT_ERROR(
-      file.load(),
-      "the post-processor type \"BertProcessing\" is not supported"
+      file.load(), "the post-processor type \"BertProcessing\" is not supported"
   );
 }
 
 TEST(Tokenizer, FactsOfTheConfig) {
-  auto tokenizer = loaded(
-      small_file(), R"({"bos_token":{"content":"<bos>","lstrip":false},
-                        "eos_token":"<eos>","unk_token":null})"
-  );
+  auto tokenizer =
+      loaded(small_file(), R"({"bos_token":{"content":"<bos>","lstrip":false},
+                        "eos_token":"<eos>","unk_token":null})");
   EXPECT_EQ(tokenizer->bos_token(), "<bos>");
   EXPECT_EQ(tokenizer->bos_id(), 2);
   EXPECT_EQ(tokenizer->eos_token(), "<eos>");
@@ -87,7 +85,9 @@ TEST(Tokenizer, FactsOfTheConfig) {
 TEST(Tokenizer, LostBosIsRepaired) {
   std::string bos = R"("bos_token":"<bos>")";
   auto ids = [&](const TokenizerFile& file, const std::string& rest) {
-    return loaded(file, "{" + bos + rest + "}")->encode("a");
+    std::string config = "{";
+    config.append(bos).append(rest).append("}");
+    return loaded(file, config)->encode("a");
   };
   EXPECT_EQ(ids(small_file(), ""), (Ids{0}));
   EXPECT_EQ(ids(small_file(), R"(,"add_bos_token":true)"), (Ids{2, 0}));
@@ -100,9 +100,8 @@ TEST(Tokenizer, LostBosIsRepaired) {
   EXPECT_EQ(ids(file, R"(,"add_bos_token":true)"), (Ids{2, 0}));
   // A BOS without an id cannot be put in front.
   EXPECT_EQ(
-      loaded(
-          small_file(), R"({"bos_token":"<none>","add_bos_token":true})"
-      )->encode("a"),
+      loaded(small_file(), R"({"bos_token":"<none>","add_bos_token":true})")
+          ->encode("a"),
       (Ids{0})
   );
 }
@@ -142,17 +141,13 @@ TEST(Tokenizer, CharacterOutsideOfTheAlphabetIsATokenLikeOthers) {
 
 TEST(Tokenizer, TextMustBeUtf8) {
   auto tokenizer = small_file().load();
-  EXPECT_ERROR(
-      tokenizer->encode("a\xff"), "not valid UTF-8 at byte 1"
-  );
+  EXPECT_ERROR(tokenizer->encode("a\xff"), "not valid UTF-8 at byte 1");
   EXPECT_EQ(tokenizer->encode(std::string("a\0b", 3)), (Ids{0, 1}));
 }
 
 TEST(Tokenizer, DirectoryWithoutOne) {
   TemporaryDirectory directory;
-  EXPECT_ERROR(
-      Tokenizer::load(directory.path()), "there is no tokenizer.json"
-  );
+  EXPECT_ERROR(Tokenizer::load(directory.path()), "there is no tokenizer.json");
   EXPECT_ERROR(
       Tokenizer::load(directory / "missing"), "there is no tokenizer.json"
   );
@@ -166,8 +161,7 @@ TEST(Tokenizer, DirectoryWithoutOne) {
 
 TEST(Tokenizer, IdsMayLeaveGaps) {
   TokenizerFile file = small_file();
-  file.model =
-      R"({"type":"BPE","vocab":{"a":0,"b":10},"merges":[]})";
+  file.model = R"({"type":"BPE","vocab":{"a":0,"b":10},"merges":[]})";
   auto tokenizer = file.load();
   EXPECT_EQ(tokenizer->encode("ab<bos>"), (Ids{0, 10, 2}));
   EXPECT_EQ(tokenizer->vocab_size(), 11u);

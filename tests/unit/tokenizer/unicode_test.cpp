@@ -12,15 +12,13 @@ using tokenizer::CodeSet;
 TEST(Unicode, TableAndSetsAgree) {
   const unicode::AttributeTable& table = unicode::attributes();
   CodeSet spaces = CodeSet::with_attributes(unicode::space);
-  CodeSet letters = CodeSet::with_categories(
-      1u << unicode::Lu | 1u << unicode::Ll
-  );
+  CodeSet letters =
+      CodeSet::with_categories(1u << unicode::Lu | 1u << unicode::Ll);
   for (char32_t c = 0; c <= 0x10ffff; c += 7) {
     uint32_t category = table[c] & unicode::category_mask;
     ASSERT_EQ((table[c] & unicode::space) != 0, spaces.contains(c));
     ASSERT_EQ(
-        category == unicode::Lu || category == unicode::Ll,
-        letters.contains(c)
+        category == unicode::Lu || category == unicode::Ll, letters.contains(c)
     );
   }
 }

@@ -12,8 +12,8 @@ std::string lossy(const std::string& bytes) {
 }
 
 TEST(Utf8, AppendAndNextAreInverse) {
-  for (char32_t c : {0x0u, 0x7fu, 0x80u, 0x7ffu, 0x800u, 0xffffu, 0x10000u,
-                     0x10ffffu}) {
+  for (char32_t c :
+       {0x0u, 0x7fu, 0x80u, 0x7ffu, 0x800u, 0xffffu, 0x10000u, 0x10ffffu}) {
     std::string text;
     utf8::append(text, c);
     const char* p = text.data();
@@ -25,7 +25,11 @@ TEST(Utf8, AppendAndNextAreInverse) {
 
 // The example of The Unicode Standard 3.9, table 3-8 and the like.
 TEST(Utf8, LossyReplacesMaximalSubparts) {
-  EXPECT_EQ(lossy("a\xf1\x80\x80\xe1\x80\xc2" "b"), "a\ufffd\ufffd\ufffdb");
+  EXPECT_EQ(
+      lossy("a\xf1\x80\x80\xe1\x80\xc2"
+            "b"),
+      "a\ufffd\ufffd\ufffdb"
+  );
   EXPECT_EQ(lossy("\xc0\xaf"), "\ufffd\ufffd");
   EXPECT_EQ(lossy("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");
   EXPECT_EQ(lossy("\xf4\x90\x80\x80"), "\ufffd\ufffd\ufffd\ufffd");

@@ -10,6 +10,14 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump();
 }
 
+std::string json_list(const std::vector<std::string>& elements) {
+  std::string text = "[";
+  for (const std::string& element : elements) {
+    text.append(text.size() > 1 ? "," : "").append(element);
+  }
+  return text.append("]");
+}
+
 std::string TokenizerFile::text() const {
   return R"({"version":"1.0","truncation":null,"padding":null)"
          ",\"added_tokens\":" + added_tokens +
@@ -44,8 +52,16 @@ std::string bpe_model(
 std::string added_token(
     const std::string& content, const std::string& options
 ) {
-  return R"({"special":true,"normalized":false,"content":)" +
-         quoted(content) + (options.empty() ? "" : ",") + options + "}";
+  std::string text = "{";
+  text.append(options).append(options.empty() ? "" : ",");
+  text.append(R"("content":)").append(quoted(content));
+  for (const char* flag : {"special", "normalized"}) {
+    if (options.find(flag) == std::string::npos) {
+      text.append(",").append(quoted(flag)).append(":");
+      text.append(flag[0] == 's' ? "true" : "false");
+    }
+  }
+  return text.append("}");
 }
 
 }  // namespace mlxcel::test

@@ -37,6 +37,8 @@ std::string added_token(
 );
 
 std::string quoted(const std::string& text);
+/// "[first,second]" of JSON texts.
+std::string json_list(const std::vector<std::string>& elements);
 
 /// Collects pieces as text.
 class PieceList : public tokenizer::PieceSink {
