@@ -117,7 +117,8 @@ std::string render(
     const std::string& name,
     const ContextMaker& context,
     const TemplateLimits& limits,
-    std::optional<int64_t> now
+    std::optional<int64_t> now,
+    std::vector<GeneratedPart>* generated
 ) {
   Budget budget(limits);
   uint32_t position = 0;
@@ -125,7 +126,11 @@ std::string render(
     Context variables = context.make();
     Interpreter interpreter(program, variables, now);
     try {
-      return interpreter.run();
+      std::string text = interpreter.run();
+      if (generated) {
+        *generated = interpreter.generated();
+      }
+      return text;
     } catch (const Fault&) {
       position = interpreter.position();
       throw;

@@ -25,14 +25,16 @@ struct ContextMaker {
   virtual Context make() const = 0;
 };
 
-/// Renders a program. The one place where templates run. Throws TemplateError
-/// naming `name`, Error(out_of_memory).
+/// Renders a program. The one place where templates run. `generated` takes
+/// what Interpreter::generated() gives. Throws TemplateError naming `name`,
+/// Error(out_of_memory).
 std::string render(
     const Program& program,
     const std::string& name,
     const ContextMaker& context,
     const TemplateLimits& limits,
-    std::optional<int64_t> now
+    std::optional<int64_t> now,
+    std::vector<GeneratedPart>* generated = nullptr
 );
 
 }  // namespace mlxcel::chat

@@ -7,6 +7,7 @@
 #include "mlxcel/chat/fault.h"
 #include "mlxcel/chat/interpreter_guards.h"
 #include "mlxcel/chat/loop.h"
+#include "mlxcel/chat/text.h"
 
 namespace mlxcel::chat {
 
@@ -79,6 +80,7 @@ std::string Interpreter::run() {
   root.slots.resize(program_.function.slots);
   root.captured = true;
   Entry entry(*this, &root);
+  result_ = &text;
   Capture capture(*this, text);
   enter(program_.loads);
   execute(program_.body);
@@ -200,12 +202,9 @@ Interpreter::Flow Interpreter::execute(const Stmt& stmt) {
       break;
     case StmtType::autoescape:
       return execute_autoescape(static_cast<const Autoescape&>(stmt));
-    case StmtType::generation: {
-      Arguments none;
-      *out_ +=
-          run_macro(static_cast<const Generation&>(stmt).macro, frame_, none);
+    case StmtType::generation:
+      execute_generation(static_cast<const Generation&>(stmt));
       break;
-    }
     case StmtType::break_loop:
       return Flow::break_loop;
     case StmtType::continue_loop:
@@ -383,6 +382,15 @@ void Interpreter::execute_block(const Block& node) {
   frame_->surroundings = std::move(surroundings);
   enter(node.loads);
   execute(node.body);
+}
+
+void Interpreter::execute_generation(const Generation& node) {
+  Arguments none;
+  std::string text = run_macro(node.macro, frame_, none);
+  budget_.allocate(sizeof(GeneratedPart));
+  generated_.push_back({result_->size(), count_code_points(text)});
+  *out_ += text;
+  check_text_size(out_->size());
 }
 
 void Interpreter::check_target(const Target& target) {

@@ -36,6 +36,12 @@ struct Activation {
 
 struct Loop;
 
+/// What a `generation` block made.
+struct GeneratedPart {
+  size_t begin;   // in bytes: how long the result was until then
+  size_t length;  // in code points
+};
+
 /// Runs a parsed template once, on one thread, under an active Budget.
 class Interpreter {
  public:
@@ -54,6 +60,9 @@ class Interpreter {
   std::string run();
   uint32_t position() const {
     return position_;
+  }
+  const std::vector<GeneratedPart>& generated() const {
+    return generated_;
   }
 
   // For filters, tests, methods and functions.
@@ -114,6 +123,7 @@ class Interpreter {
   Flow execute_autoescape(const Autoescape& node);
   void execute_call_block(const CallBlock& node);
   void execute_block(const Block& node);
+  void execute_generation(const Generation& node);
   void print(const Value& value);
   void assign(const Target& target, const Value& value);
   void check_target(const Target& target);
@@ -149,6 +159,8 @@ class Interpreter {
   std::optional<int64_t> now_;
   Budget& budget_;
   std::string* out_ = nullptr;
+  const std::string* result_ = nullptr;
+  std::vector<GeneratedPart> generated_;
   Activation* frame_ = nullptr;
   uint32_t position_ = 0;
   int levels_ = 0;

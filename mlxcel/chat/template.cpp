@@ -18,6 +18,8 @@ namespace {
 
 constexpr const char* kDefaultName = "default";
 constexpr const char* kToolName = "tool_use";
+constexpr const char* kReasoning[] = {
+    "reasoning_content", "thinking", "reasoning"};
 
 [[noreturn]] void bad_input(const std::string& message) {
   fail(ErrorCode::usage, "[chat template] " + message);
@@ -25,12 +27,18 @@ constexpr const char* kToolName = "tool_use";
 
 void require_objects(const Json& list, const char* what) {
   if (!list.is_array()) {
-    bad_input(fmt::format("{}: expected a list", what));
+    bad_input(fmt::format(
+        "{}: expected a list of objects, got {}", what, list.preview()
+    ));
   }
-  for (const Document& item : list.raw()) {
+  size_t index = 0;
+  for (const Json& item : list.elements()) {
     if (!item.is_object()) {
-      bad_input(fmt::format("{}: expected a list of objects", what));
+      bad_input(fmt::format(
+          "{}[{}]: expected an object, got {}", what, index, item.preview()
+      ));
     }
+    ++index;
   }
 }
 
@@ -40,7 +48,7 @@ void require_objects(const Json& list, const char* what) {
 Document normalize(const Document& message) {
   Document plain = Document::object();
   const Document* reasoning = nullptr;
-  for (const char* field : {"reasoning_content", "thinking", "reasoning"}) {
+  for (const char* field : kReasoning) {
     auto found = message.find(field);
     if (!reasoning && found != message.end() && !found->is_null()) {
       reasoning = &*found;
@@ -62,50 +70,89 @@ Document normalize(const Document& message) {
 
 constexpr std::string_view kContinueMark = "CONTINUE_FINAL_MESSAGE_TAG ";
 
-// Puts a mark behind the text of the last message and returns that text.
-std::string mark_final_message(Document& messages) {
-  Document& message = messages.back();
-  auto content = message.find("content");
-  if (content == message.end()) {
-    bad_input("continue_final_message: the last message has no content");
+/// Ends a rendering inside the last message: a mark goes behind the text that
+/// is to go on, and the rendering up to the mark is the prompt (transformers,
+/// render_jinja_template).
+class Continuation {
+ public:
+  Continuation(
+      Document& messages, const std::string& member, std::string_view source
+  )
+      : member_(member) {
+    Document& message = messages.back();
+    std::vector<std::string> names = members(message);
+    if (std::none_of(names.begin(), names.end(), [&](const auto& name) {
+          return source.find(name) != std::string_view::npos;
+        })) {
+      reject("the template does not read it");
+    }
+    for (const std::string& name : names) {
+      mark(message[name]);
+    }
   }
-  Document* text = nullptr;
-  if (content->is_array()) {
-    for (Document& item : *content) {
-      if (item.is_object() && item.contains("text")) {
-        text = &item["text"];
+
+  /// The rendering up to the mark.
+  std::string cut(std::string rendered) const {
+    std::string_view mark = chat::strip(kContinueMark, chat::Side::both);
+    size_t at = rendered.rfind(mark);
+    if (at == std::string::npos ||
+        rendered.find(chat::strip(text_, chat::Side::both)) ==
+            std::string::npos) {
+      reject("the template does not show it as it is");
+    }
+    bool spaced =
+        rendered.compare(at, kContinueMark.size(), kContinueMark) == 0;
+    rendered.resize(at);
+    if (!spaced) {
+      rendered.resize(chat::strip(rendered, chat::Side::right).size());
+    }
+    return rendered;
+  }
+
+ private:
+  [[noreturn]] void reject(const char* reason) const {
+    bad_input(fmt::format(
+        "continue_final_message: {} of the last message: {}", member_, reason
+    ));
+  }
+
+  // All names under which the message has the member.
+  std::vector<std::string> members(const Document& message) const {
+    auto found = message.find(member_);
+    if (found == message.end()) {
+      reject("it is absent");
+    }
+    std::vector<std::string> names = {member_};
+    bool reasoning = member_ == kReasoning[0] || member_ == kReasoning[1] ||
+                     member_ == kReasoning[2];
+    for (const char* name : kReasoning) {
+      auto other = message.find(name);
+      if (reasoning && name != member_ && other != message.end() &&
+          *other == *found) {
+        names.push_back(name);
       }
     }
-  } else {
-    text = &*content;
+    return names;
   }
-  if (!text || !text->is_string()) {
-    bad_input("continue_final_message: the last message has no text");
-  }
-  std::string original = text->get<std::string>();
-  *text = original + std::string(kContinueMark);
-  return original;
-}
 
-// The rendering up to the mark.
-std::string cut_at_mark(std::string rendered, const std::string& final_text) {
-  std::string_view mark = chat::strip(kContinueMark, chat::Side::both);
-  size_t at = rendered.rfind(mark);
-  if (at == std::string::npos ||
-      rendered.find(chat::strip(final_text, chat::Side::both)) ==
-          std::string::npos) {
-    bad_input(
-        "continue_final_message: the template does not show the last message "
-        "as it is"
-    );
+  void mark(Document& content) {
+    Document* text = content.is_array() ? nullptr : &content;
+    for (size_t i = content.is_array() ? content.size() : 0; i-- > 0;) {
+      if (content[i].is_object() && content[i].contains("text")) {
+        text = &content[i]["text"];
+        break;
+      }
+    }
+    if (!text || !text->is_string()) {
+      reject("it has no text");
+    }
+    text_ = text->get<std::string>();
+    *text = text_ + std::string(kContinueMark);
   }
-  bool spaced = rendered.compare(at, kContinueMark.size(), kContinueMark) == 0;
-  rendered.resize(at);
-  if (!spaced) {
-    rendered.resize(chat::strip(rendered, chat::Side::right).size());
-  }
-  return rendered;
-}
+
+  std::string member_;
+  std::string text_;
+};
 
 /// The variables of a rendering, converted when it starts.
 class Variables final : public chat::ContextMaker {
@@ -155,7 +202,8 @@ void set_kwargs(Variables& variables, const Json& kwargs) {
     bad_input("template arguments: expected an object");
   }
   for (const auto& [name, value] : kwargs.raw().items()) {
-    for (const char* own : {"messages", "tools", "add_generation_prompt"}) {
+    for (const char* own :
+         {"messages", "tools", "documents", "add_generation_prompt"}) {
       if (name == own) {
         bad_input(fmt::format("template arguments: '{}' is not free", name));
       }
@@ -164,7 +212,73 @@ void set_kwargs(Variables& variables, const Json& kwargs) {
   }
 }
 
+// Those that the caller's own may replace.
+void set_plain_variables(
+    Variables& variables,
+    const std::vector<std::pair<std::string, std::string>>& special_tokens,
+    const RenderInput& input
+) {
+  variables.set("bos_token", "");
+  variables.set("eos_token", "");
+  for (const auto& [name, token] : special_tokens) {
+    variables.set(name, token);
+  }
+  if (input.bos_token) {
+    variables.set("bos_token", *input.bos_token);
+  }
+  if (input.eos_token) {
+    variables.set("eos_token", *input.eos_token);
+  }
+  if (input.enable_thinking) {
+    variables.set("enable_thinking", *input.enable_thinking);
+  }
+  if (input.kwargs) {
+    set_kwargs(variables, *input.kwargs);
+  }
+}
+
 }  // namespace
+
+std::string ChatTemplate::State::render(
+    const RenderInput& input, std::vector<chat::GeneratedPart>& generated
+) const {
+  bool with_tools = input.tools && !input.tools->is_null();
+  const Variant& chosen = choose(input.template_name, with_tools);
+  if (chosen.error) {
+    std::rethrow_exception(chosen.error);
+  }
+  Document messages = normalize_messages(input.messages);
+  if (with_tools) {
+    require_objects(*input.tools, "tools");
+  }
+  if (input.documents) {
+    require_objects(*input.documents, "documents");
+  }
+  std::optional<Continuation> continuation;
+  if (input.continue_final_message) {
+    if (input.add_generation_prompt) {
+      bad_input("continue_final_message excludes a generation prompt");
+    }
+    continuation.emplace(messages, input.continued_member, chosen.source);
+  }
+  Variables variables;
+  set_plain_variables(variables, special_tokens, input);
+  // DeepSeek's templates ask for `thinking` instead.
+  if (input.enable_thinking && !variables.has("thinking") &&
+      chat::tests_if_defined(*chosen.program, "thinking")) {
+    variables.set("thinking", *input.enable_thinking);
+  }
+  variables.set("tools", with_tools ? input.tools->raw() : Document());
+  variables.set(
+      "documents", input.documents ? input.documents->raw() : Document()
+  );
+  variables.set("add_generation_prompt", input.add_generation_prompt);
+  variables.set("messages", std::move(messages));
+  std::string text = chat::render(
+      *chosen.program, origin, variables, input.limits, input.now, &generated
+  );
+  return continuation ? continuation->cut(std::move(text)) : text;
+}
 
 void ChatTemplate::State::add(std::string name, std::string source) {
   Variant variant;
@@ -190,24 +304,37 @@ const ChatTemplate::State::Variant* ChatTemplate::State::find(
   return nullptr;
 }
 
-const ChatTemplate::State::Variant& ChatTemplate::State::choose(bool with_tools
+std::string ChatTemplate::State::names() const {
+  std::string all;
+  for (const Variant& variant : variants) {
+    all += (all.empty() ? "" : ", ") + variant.name;
+  }
+  return all;
+}
+
+const ChatTemplate::State::Variant& ChatTemplate::State::choose(
+    const std::optional<std::string>& wanted, bool with_tools
 ) const {
+  if (wanted) {
+    if (const Variant* named = find(*wanted)) {
+      return *named;
+    }
+    bad_input(fmt::format(
+        "{}: no template is named {}, only: {}", origin, quote(*wanted), names()
+    ));
+  }
   if (const Variant* tools = with_tools ? find(kToolName) : nullptr) {
     return *tools;
   }
   if (const Variant* plain = find(kDefaultName)) {
     return *plain;
   }
-  std::string names;
-  for (const Variant& variant : variants) {
-    names += (names.empty() ? "" : ", ") + variant.name;
-  }
   fail(
       ErrorCode::invalid_input,
       fmt::format(
           "[chat template] {}: none of its templates is named 'default': {}",
           origin,
-          names
+          names()
       )
   );
 }
@@ -239,56 +366,24 @@ std::vector<std::string> ChatTemplate::template_names() const {
 }
 
 std::string ChatTemplate::render(const RenderInput& input) const {
-  bool with_tools = input.tools && !input.tools->is_null();
-  const State::Variant& chosen = state_->choose(with_tools);
-  if (chosen.error) {
-    std::rethrow_exception(chosen.error);
-  }
-  Document messages = normalize_messages(input.messages);
-  if (with_tools) {
-    require_objects(*input.tools, "tools");
-  }
-  std::string final_text;
+  std::vector<chat::GeneratedPart> ignored;
+  return state_->render(input, ignored);
+}
+
+RenderedChat ChatTemplate::render_with_spans(const RenderInput& input) const {
   if (input.continue_final_message) {
-    if (input.add_generation_prompt) {
-      bad_input("continue_final_message excludes a generation prompt");
-    }
-    final_text = mark_final_message(messages);
+    bad_input("continue_final_message excludes the spans of what was said");
   }
-
-  Variables variables;
-  variables.set("bos_token", "");
-  variables.set("eos_token", "");
-  for (const auto& [name, token] : state_->special_tokens) {
-    variables.set(name, token);
+  std::vector<chat::GeneratedPart> parts;
+  RenderedChat chat = {state_->render(input, parts), {}};
+  for (const chat::GeneratedPart& part : parts) {
+    size_t begin = std::min(part.begin, chat.text.size());
+    std::string_view rest = std::string_view(chat.text).substr(begin);
+    chat.generated.push_back(
+        {begin, begin + chat::byte_offset(rest, part.length)}
+    );
   }
-  if (input.bos_token) {
-    variables.set("bos_token", *input.bos_token);
-  }
-  if (input.eos_token) {
-    variables.set("eos_token", *input.eos_token);
-  }
-  variables.set("documents", nullptr);
-  if (input.enable_thinking) {
-    variables.set("enable_thinking", *input.enable_thinking);
-  }
-  if (input.kwargs) {
-    set_kwargs(variables, *input.kwargs);
-  }
-  // DeepSeek's templates ask for `thinking` instead.
-  if (input.enable_thinking && !variables.has("thinking") &&
-      chat::tests_if_defined(*chosen.program, "thinking")) {
-    variables.set("thinking", *input.enable_thinking);
-  }
-  variables.set("tools", with_tools ? input.tools->raw() : Document());
-  variables.set("add_generation_prompt", input.add_generation_prompt);
-  variables.set("messages", std::move(messages));
-
-  std::string text = chat::render(
-      *chosen.program, state_->origin, variables, input.limits, input.now
-  );
-  return input.continue_final_message ? cut_at_mark(std::move(text), final_text)
-                                      : text;
+  return chat;
 }
 
 bool ChatTemplate::renders_images() const {

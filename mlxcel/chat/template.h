@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,8 @@ struct RenderInput {
   Json messages;
   /// A list of JSON schemas of functions.
   std::optional<Json> tools;
+  /// A list of objects, mostly with `title` and `text`.
+  std::optional<Json> documents;
   /// An object: further variables of the template. They win over the tokens
   /// and enable_thinking.
   std::optional<Json> kwargs;
@@ -28,6 +31,12 @@ struct RenderInput {
   /// Ends the prompt inside the last message, for the model to go on with.
   /// Excludes add_generation_prompt.
   bool continue_final_message = false;
+  /// The member of the last message that goes on: `content`, or the reasoning
+  /// under any of its names.
+  std::string continued_member = "content";
+  /// Which of several templates; default: "tool_use" with tools, if there is
+  /// one, else "default".
+  std::optional<std::string> template_name;
   /// Default: those of the model's tokenizer_config.json, else empty.
   std::optional<std::string> bos_token;
   std::optional<std::string> eos_token;
@@ -35,6 +44,21 @@ struct RenderInput {
   /// The time for strftime_now, in seconds since 1970; default: now.
   std::optional<int64_t> now;
   TemplateLimits limits;
+};
+
+/// Bytes [begin, end) of a text.
+struct TextSpan {
+  size_t begin;
+  size_t end;
+};
+
+/// A prompt, and what of it the model itself said.
+struct RenderedChat {
+  std::string text;
+  /// The `generation` blocks of the template in the order of their ends, as
+  /// transformers tracks them for its assistant masks: exact for blocks that
+  /// go straight into the text, not for those in macros or filters.
+  std::vector<TextSpan> generated;
 };
 
 /// A model's chat template, or several by name ("default", "tool_use").
@@ -59,6 +83,9 @@ class ChatTemplate {
   /// two names. With tools, the template named "tool_use", if there is one.
   /// Throws TemplateError; Error(usage) for an input of the wrong shape.
   std::string render(const RenderInput& input) const;
+  /// The same with the parts that the model said. Excludes
+  /// continue_final_message. Throws what render() throws.
+  RenderedChat render_with_spans(const RenderInput& input) const;
 
   /// Where the template comes from, and its text.
   const std::string& name() const;

@@ -2,11 +2,13 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "mlxcel/chat/ast.h"
+#include "mlxcel/chat/interpreter.h"
 #include "mlxcel/chat/template.h"
 
 namespace mlxcel {
@@ -25,8 +27,15 @@ struct ChatTemplate::State {
   /// "bos_token" and so on, from tokenizer_config.json.
   std::vector<std::pair<std::string, std::string>> special_tokens;
 
+  std::string render(
+      const RenderInput& input, std::vector<chat::GeneratedPart>& generated
+  ) const;
+  std::string names() const;
   void add(std::string name, std::string source);
-  const Variant& choose(bool with_tools) const;
+  /// The one to render with. Throws Error if there is none.
+  const Variant& choose(
+      const std::optional<std::string>& wanted, bool with_tools
+  ) const;
   const Variant* find(std::string_view name) const;
 };
 

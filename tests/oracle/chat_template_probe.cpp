@@ -1,6 +1,7 @@
-// Renders what it reads: lines of JSON, each an object with `template` and
-// either `context` (the variables of a plain rendering) or `input` (messages,
-// tools, ... of a chat). Prints a line {"text": ...} or {"error": ...,
+// Renders what it reads: lines of JSON, each an object with `template` or, for
+// chats, `directory` (of a model), and either `context` (the variables of a
+// plain rendering) or `input` (messages, tools, ... of a chat). Prints a line
+// {"text": ...}, with `spans` if the request asks for them, or {"error": ...,
 // "kind": ..., "line": ..., "column": ...} for each.
 
 #include <iostream>
@@ -37,7 +38,7 @@ std::string render_plain(const std::string& source, const Json& context) {
   );
 }
 
-std::string render_chat(const std::string& source, const Json& input) {
+mlxcel::RenderInput chat_input(const Json& input) {
   mlxcel::RenderInput all(input.at("messages"));
   all.tools = input.find("tools");
   all.kwargs = input.find("kwargs");
@@ -45,20 +46,54 @@ std::string render_chat(const std::string& source, const Json& input) {
   all.continue_final_message = input.bool_or("continue_final_message", false);
   all.bos_token = input.string_or("bos_token", "");
   all.eos_token = input.string_or("eos_token", "");
+  all.documents = input.find("documents");
+  all.continued_member = input.string_or("continued_member", "content");
+  if (auto name = input.find("template_name")) {
+    all.template_name = name->as_string();
+  }
   if (auto thinking = input.find("enable_thinking")) {
     all.enable_thinking = thinking->as_bool();
   }
-  return mlxcel::ChatTemplate::from_source(source, "probe").render(all);
+  return all;
+}
+
+mlxcel::ChatTemplate chat_template(const Json& request) {
+  if (auto source = request.find("template")) {
+    return mlxcel::ChatTemplate::from_source(source->as_string(), "probe");
+  }
+  const std::string& directory = request.at("directory").as_string();
+  auto found = mlxcel::ChatTemplate::load(directory);
+  if (!found) {
+    mlxcel::fail(mlxcel::ErrorCode::not_found, "[probe] no template");
+  }
+  return *found;
+}
+
+void render_chat(const Json& request, const Json& input, Document& result) {
+  auto chat = chat_template(request);
+  if (!request.bool_or("spans", false)) {
+    result["text"] = chat.render(chat_input(input));
+    return;
+  }
+  mlxcel::RenderedChat rendered = chat.render_with_spans(chat_input(input));
+  result["text"] = rendered.text;
+  result["spans"] = Document::array();
+  for (const mlxcel::TextSpan& span : rendered.generated) {
+    result["spans"].push_back({span.begin, span.end});
+  }
 }
 
 Document answer(const std::string& line) {
   Document result = Document::object();
   try {
     Json request = Json::parse(line, "request");
-    const std::string& source = request.at("template").as_string();
-    auto input = request.find("input");
-    result["text"] = input ? render_chat(source, *input)
-                           : render_plain(source, request.at("context"));
+    if (auto input = request.find("input")) {
+      render_chat(request, *input, result);
+    } else {
+      result["text"] = render_plain(
+          request.at("template").as_string(), request.at("context")
+      );
+    }
   } catch (const mlxcel::TemplateError& error) {
     result["error"] = error.message();
     result["reason"] = error.reason();

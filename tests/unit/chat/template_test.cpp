@@ -107,6 +107,19 @@ TEST_F(ChatTemplateFiles, NamedTemplates) {
   RenderInput input = hello();
   input.tools = messages(R"([{"name": "f"}])");
   EXPECT_EQ(found->render(input), "1 tools");
+  input.template_name = "default";
+  EXPECT_EQ(found->render(input), "plain");
+  input.template_name = "rag";
+  try {
+    found->render(input);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(
+        error.message().find("\"rag\", only: default, tool_use"),
+        std::string::npos
+    ) << error.message();
+  }
 }
 
 TEST_F(ChatTemplateFiles, NoDefaultTemplate) {
@@ -294,8 +307,92 @@ TEST(ChatTemplate, ContinuesTheLastMessage) {
       ),
       "x"
   );
+  // The text that goes on is found, but no template that reads it.
+  EXPECT_THROW(continued("{{ messages[-1] }}", talk), Error);
   EXPECT_THROW(continued("nothing", talk), Error);
   EXPECT_THROW(continued(kPlain, R"([{"role": "assistant"}])"), Error);
+}
+
+TEST(ChatTemplate, ContinuesTheReasoning) {
+  const char* talk =
+      R"([{"role": "assistant", "content": "", "thinking": "I"}])";
+  for (const char* read : {"thinking", "reasoning_content"}) {
+    for (const char* asked : {"thinking", "reasoning_content"}) {
+      RenderInput input(messages(talk));
+      input.add_generation_prompt = false;
+      input.continue_final_message = true;
+      input.continued_member = asked;
+      std::string source = std::string("<think>{{ messages[0].") + read +
+                           " }}</think>{{ messages[0].content }}";
+      EXPECT_EQ(
+          ChatTemplate::from_source(source, "T").render(input), "<think>I"
+      );
+      input.continued_member = "reasoning";
+      EXPECT_THROW(ChatTemplate::from_source(source, "T").render(input), Error);
+    }
+  }
+}
+
+TEST(ChatTemplate, Documents) {
+  auto show = ChatTemplate::from_source(
+      "{{ documents is none }}{% for d in documents or [] %}{{ d.title }}"
+      "{% endfor %}",
+      "test"
+  );
+  RenderInput input = hello();
+  EXPECT_EQ(show.render(input), "True");
+  input.documents = messages(R"([{"title": "a"}, {"title": "b"}])");
+  EXPECT_EQ(show.render(input), "Falseab");
+  input.documents = messages(R"([{"title": "a"}, "b"])");
+  try {
+    show.render(input);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(
+        error.message(),
+        "[chat template] documents[1]: expected an object, got \"b\""
+    );
+  }
+}
+
+// The spans are those of transformers' return_assistant_tokens_mask, but of
+// bytes; a block inside a macro counts from where the text was.
+TEST(ChatTemplate, SpansOfWhatWasGenerated) {
+  auto spans = [](const char* source) {
+    RenderedChat chat =
+        ChatTemplate::from_source(source, "T").render_with_spans(hello());
+    std::vector<std::string> parts;
+    for (const TextSpan& span : chat.generated) {
+      parts.push_back(chat.text.substr(span.begin, span.end - span.begin));
+    }
+    return parts;
+  };
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(
+      spans("é{% for x in [1, 2] %}ü{% generation %}<ö{{ x }}>"
+            "{% endgeneration %}{% endfor %}ß"),
+      (Parts{"<ö1>", "<ö2>"})
+  );
+  EXPECT_EQ(
+      spans("a{% generation %}b{% generation %}c{% endgeneration %}d"
+            "{% endgeneration %}"),
+      (Parts{"b", "bcd"})
+  );
+  EXPECT_EQ(
+      spans("{% macro m() %}xy{% generation %}é{% endgeneration %}"
+            "{% endmacro %}a{{ m() }}"),
+      (Parts{"x"})
+  );
+  EXPECT_EQ(
+      spans("a{% set x %}{% generation %}bcd{% endgeneration %}{% endset %}"),
+      (Parts{""})
+  );
+  RenderInput input = hello();
+  input.add_generation_prompt = false;
+  input.continue_final_message = true;
+  EXPECT_THROW(
+      ChatTemplate::from_source(kPlain, "T").render_with_spans(input), Error
+  );
 }
 
 TEST(ChatTemplate, InputsOfTheWrongShape) {
