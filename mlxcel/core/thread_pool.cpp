@@ -38,6 +38,7 @@ void ThreadPool::resize(int threads) {
 
 void ThreadPool::start() {
   quit_ = false;
+  claims_ = std::make_unique<Claim[]>(static_cast<size_t>(threads_));
   for (int thread = 1; thread < threads_; ++thread) {
     // The epoch is read here: a region may start before the thread does.
     workers_.emplace_back([this, thread, seen = epoch_.load()] {
@@ -59,6 +60,15 @@ void ThreadPool::stop() {
   workers_.clear();
 }
 
+bool ThreadPool::claim(int thread, uint64_t epoch) {
+  std::atomic<uint64_t>& last = claims_[static_cast<size_t>(thread)].epoch;
+  uint64_t seen = last.load(std::memory_order_relaxed);
+  // Only the thread and the caller of the region write, and the caller never
+  // leaves a region whose calls are not all claimed.
+  return seen < epoch &&
+         last.compare_exchange_strong(seen, epoch, std::memory_order_acq_rel);
+}
+
 void ThreadPool::dispatch(Task task, void* context) {
   if (threads_ == 1) {
     task(context, 0, 1);
@@ -67,12 +77,18 @@ void ThreadPool::dispatch(Task task, void* context) {
   task_ = task;
   context_ = context;
   pending_.store(threads_ - 1, std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_seq_cst);
+  uint64_t epoch = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
   if (sleeping_.load(std::memory_order_seq_cst) > 0) {
     std::lock_guard lock(mutex_);
     wake_.notify_all();
   }
   task(context, 0, threads_);
+  for (int thread = 1; thread < threads_; ++thread) {
+    if (claim(thread, epoch)) {
+      task(context, thread, threads_);
+      pending_.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
   // A worker may have lost its core: after a while let it have ours.
   for (int spins = 0; pending_.load(std::memory_order_acquire) > 0; ++spins) {
     if (spins < kSpins) {
@@ -101,6 +117,9 @@ void ThreadPool::work(int thread, uint64_t seen) {
     seen = epoch_.load(std::memory_order_acquire);
     if (quit_.load(std::memory_order_acquire)) {
       return;
+    }
+    if (!claim(thread, seen)) {
+      continue;
     }
     task_(context_, thread, threads_);
     pending_.fetch_sub(1, std::memory_order_release);

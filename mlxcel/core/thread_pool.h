@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -29,8 +30,9 @@ class ThreadPool {
   /// Between regions only.
   void resize(int threads);
 
-  /// Calls f(thread, threads) once on every thread; returns when all have.
-  /// f must not throw.
+  /// Calls f(thread, threads) once for every thread; returns when all calls
+  /// have. The caller makes those of threads that have no core at the moment,
+  /// so that a busy machine costs no more than its share. f must not throw.
   template <typename F>
   void run(F&& f) {
     dispatch(
@@ -71,8 +73,16 @@ class ThreadPool {
   void stop();
   void work(int thread, uint64_t seen);
 
+  /// The last region that a thread's call was begun for, by it or for it.
+  struct alignas(64) Claim {
+    std::atomic<uint64_t> epoch = 0;
+  };
+  /// Whether the call is the caller's to make.
+  bool claim(int thread, uint64_t epoch);
+
   int threads_;
   std::vector<std::thread> workers_;
+  std::unique_ptr<Claim[]> claims_;
   // What a worker reads at the start of a region comes with the epoch, in one
   // line.
   alignas(64) std::atomic<uint64_t> epoch_ = 0;
