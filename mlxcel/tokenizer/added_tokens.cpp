@@ -50,7 +50,7 @@ AddedTokens::AddedTokens(
           )
       );
     }
-    int32_t id = find(token.content);
+    int32_t id = token.id >= 0 ? token.id : find(token.content);
     if (id < 0) {
       id = vocab.find_or_none(token.content);
     }
@@ -64,7 +64,7 @@ AddedTokens::AddedTokens(
   }
   for (size_t id = 0; id < by_id_.size(); ++id) {
     const AddedToken* token = find(static_cast<int32_t>(id));
-    if (token == nullptr) {
+    if (token == nullptr || !token->found) {
       continue;
     }
     StringMatcher& matcher = token->normalized ? normalized_ : raw_;
@@ -76,6 +76,13 @@ AddedTokens::AddedTokens(
   }
   raw_.build();
   normalized_.build();
+}
+
+void AddedTokens::make_ordinary(std::string_view content) {
+  int32_t id = find(content);
+  if (id >= 0 && find(id) != nullptr) {
+    tokens_[by_id_[static_cast<size_t>(id)]].special = false;
+  }
 }
 
 int32_t AddedTokens::find(std::string_view content) const {

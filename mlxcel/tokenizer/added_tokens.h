@@ -20,6 +20,8 @@ struct AddedToken {
   bool rstrip = false;
   bool normalized = true;  // looked for in the normalized text
   bool special = false;
+  bool found = true;  // looked for at all, not just known by its id
+  int32_t id = -1;    // 0 to Vocab::max_id, or the library's choice
 };
 
 class AddedTokens {
@@ -27,8 +29,9 @@ class AddedTokens {
   AddedTokens() = default;
   AddedTokens(AddedTokens&&) = default;
   AddedTokens& operator=(AddedTokens&&) = default;
-  /// Ids are those of `vocab`, else new ones behind all others, whatever a
-  /// file says: so does the official library. `normalizer` may be null.
+  /// A token without an id gets that of `vocab`, else a new one behind all
+  /// others: so does the official library, whatever a tokenizer.json file
+  /// says. `normalizer` may be null.
   AddedTokens(
       std::vector<AddedToken> tokens,
       const Vocab& vocab,
@@ -50,6 +53,9 @@ class AddedTokens {
       bool special,
       std::vector<Part>& parts
   ) const;
+
+  /// Makes a special token an ordinary one; leaves out unknown ones.
+  void make_ordinary(std::string_view content);
 
   /// Null if no added token has this id.
   const AddedToken* find(int32_t id) const {

@@ -38,7 +38,7 @@ Bpe::Bpe(
 )
     : Model(std::move(tokens)),
       options_(std::move(options)),
-      merges_(merges),
+      merges_(merges, options_.rank_by_result),
       decorates_(
           !options_.continuing_subword_prefix.empty() ||
           !options_.end_of_word_suffix.empty()

@@ -17,6 +17,8 @@ struct BpeOptions {
   bool fuse_unk = false;
   bool byte_fallback = false;
   bool ignore_merges = false;
+  /// MergeTable: by_result.
+  bool rank_by_result = false;
   /// Pieces are bytes to be read in the byte-level alphabet.
   bool reads_bytes = false;
 };

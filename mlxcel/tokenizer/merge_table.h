@@ -20,8 +20,9 @@ class MergeTable {
   };
 
   MergeTable() = default;
-  /// In order of rank. Of equal pairs the last counts.
-  explicit MergeTable(const std::vector<Merge>& merges);
+  /// In order of rank. Of equal pairs the last counts. `by_result`: merges
+  /// in a row that make the same token have one rank.
+  explicit MergeTable(const std::vector<Merge>& merges, bool by_result = false);
 
   /// The rank of a pair, or none.
   uint32_t rank(int32_t left, int32_t right) const {

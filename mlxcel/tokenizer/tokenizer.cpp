@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "mlxcel/core/error.h"
-#include "mlxcel/core/file.h"
-#include "mlxcel/core/os.h"
 #include "mlxcel/core/utf8.h"
+#include "mlxcel/tokenizer/tokenizer_directory.h"
 #include "mlxcel/tokenizer/tokenizer_impl.h"
 #include "mlxcel/tokenizer/utf8.h"
 
@@ -40,47 +39,6 @@ class ModelSink : public tokenizer::PieceSink {
   Model::Scratch& scratch_;
   std::vector<int32_t>& ids_;
 };
-
-/// Tokenizer files of formats that load() does not read.
-std::vector<std::string> other_formats(const std::string& model_dir) {
-  std::vector<std::string> found;
-  if (!directory_exists(model_dir)) {
-    return found;
-  }
-  static const char* const names[] = {
-      "tokenizer.model",
-      "tiktoken.model",
-      "tokenizer.jsonl",
-      "vocab.json",
-      "merges.txt",
-      "vocab.txt"};
-  for (const std::string& name : os::list_directory(model_dir)) {
-    bool known =
-        std::find(std::begin(names), std::end(names), name) != std::end(names);
-    if (known || name.ends_with(".tiktoken")) {
-      found.push_back(name);
-    }
-  }
-  return found;
-}
-
-[[noreturn]] void no_tokenizer(const std::string& model_dir) {
-  std::vector<std::string> others = other_formats(model_dir);
-  if (others.empty()) {
-    fail(
-        ErrorCode::not_found,
-        fmt::format("[tokenizer] {}: there is no tokenizer.json", model_dir)
-    );
-  }
-  fail(
-      ErrorCode::unsupported,
-      fmt::format(
-          "[tokenizer] {}: there is no tokenizer.json, and {} cannot be read",
-          model_dir,
-          fmt::join(others, ", ")
-      )
-  );
-}
 
 }  // namespace
 
@@ -128,6 +86,18 @@ std::optional<int32_t> Tokenizer::Impl::find_id(std::string_view token) const {
 }
 
 void Tokenizer::Impl::encode_text(
+    std::string_view text, bool special, std::vector<int32_t>& ids
+) const {
+  if (!parts.chunks) {
+    encode_chunk(text, special, ids);
+    return;
+  }
+  for (std::string_view chunk : tokenizer::cut_text(text, *parts.chunks)) {
+    encode_chunk(chunk, special, ids);
+  }
+}
+
+void Tokenizer::Impl::encode_chunk(
     std::string_view text, bool special, std::vector<int32_t>& ids
 ) const {
   Lease lease(*this);
@@ -186,14 +156,13 @@ Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
 Tokenizer::~Tokenizer() = default;
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& model_dir) {
-  std::string path = join_path(model_dir, "tokenizer.json");
-  if (!file_exists(path)) {
-    no_tokenizer(model_dir);
-  }
-  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::make_unique<Impl>(
-      tokenizer::read_tokenizer_json(path),
-      tokenizer::read_tokenizer_config(model_dir)
-  )));
+  tokenizer::TokenizerConfig config =
+      tokenizer::read_tokenizer_config(model_dir);
+  tokenizer::Parts parts =
+      tokenizer::read_tokenizer_directory(model_dir, config);
+  return std::shared_ptr<const Tokenizer>(
+      new Tokenizer(std::make_unique<Impl>(std::move(parts), std::move(config)))
+  );
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::from_json(const std::string& path) {

@@ -23,10 +23,12 @@ struct EncodeOptions {
 /// Immutable; safe to use from several threads.
 class Tokenizer {
  public:
-  /// The tokenizer of a model directory: tokenizer.json, with
+  /// The tokenizer of a model directory, from the first of its files that is
+  /// there: tokenizer.json, tokenizer.model, tiktoken.model, *.tiktoken,
+  /// tokenizer.jsonl, vocab.json with merges.txt, vocab.txt; with
   /// tokenizer_config.json beside it. Throws Error(not_found) naming what was
-  /// looked for, Error(unsupported) naming the formats that are there
-  /// instead, or what from_json throws.
+  /// looked for, or Error(io | invalid_input | unsupported) naming the file
+  /// and the field.
   static std::shared_ptr<const Tokenizer> load(const std::string& model_dir);
   /// A tokenizer.json file by itself. Throws
   /// Error(io | invalid_input | unsupported) naming the file and the field.

@@ -18,6 +18,9 @@ struct Tokenizer::Impl {
   void encode_text(
       std::string_view text, bool special, std::vector<int32_t>& ids
   ) const;
+  void encode_chunk(
+      std::string_view text, bool special, std::vector<int32_t>& ids
+  ) const;
   /// Puts a BOS in front where a checkpoint has lost it
   /// (detection-and-routing 6.2).
   void repair_bos();

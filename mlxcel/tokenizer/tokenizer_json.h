@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "mlxcel/tokenizer/added_tokens.h"
@@ -9,11 +10,13 @@
 #include "mlxcel/tokenizer/normalizer.h"
 #include "mlxcel/tokenizer/post_processor.h"
 #include "mlxcel/tokenizer/pre_tokenizer.h"
+#include "mlxcel/tokenizer/text_chunks.h"
 
 namespace mlxcel::tokenizer {
 
 /// What a tokenizer is made of, whatever file it comes from.
 struct Parts {
+  std::optional<ChunkLimits> chunks;       // of a text, encoded one by one
   std::unique_ptr<Normalizer> normalizer;  // null: none
   PreTokenizer pre_tokenizer;
   std::unique_ptr<Model> model;

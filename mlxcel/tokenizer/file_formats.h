@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "mlxcel/tokenizer/tokenizer_config.h"
+#include "mlxcel/tokenizer/tokenizer_json.h"
+
+namespace mlxcel::tokenizer {
+
+/// Readers of the formats beside tokenizer.json. All throw
+/// Error(io | invalid_input | unsupported) naming the file and the place.
+
+/// vocab.json and merges.txt of a directory: byte-level BPE as in Qwen2
+/// (transformers, tokenization_qwen2.py). Ids must be 0, 1, 2 ... and added
+/// tokens follow them without gaps.
+Parts read_qwen2_files(
+    const std::string& model_dir, const TokenizerConfig& config
+);
+
+/// Which names and pattern belong to a table of ranks, since the file holds
+/// neither.
+enum class TiktokenFamily { kimi, qwen, hunyuan };
+
+/// Lines of `base64 rank`: byte pairs merge in the order of the rank of what
+/// they make (tiktoken, src/lib.rs, byte_pair_merge).
+Parts read_tiktoken(
+    const std::string& path,
+    const TokenizerConfig& config,
+    TiktokenFamily family
+);
+
+}  // namespace mlxcel::tokenizer

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mlxcel/tokenizer/decoder.h"
+#include "mlxcel/tokenizer/normalizer.h"
+#include "mlxcel/tokenizer/pre_tokenizer.h"
+
+namespace mlxcel::tokenizer {
+
+/// Parts for readers whose files don't spell them out, made of the JSON that
+/// a tokenizer.json file would have.
+std::unique_ptr<Normalizer> normalizer_from(const std::string& json);
+PreTokenizer pre_tokenizer_from(const std::string& json);
+Decoder decoder_from(const std::string& json);
+
+/// Cuts at a pattern and hands on bytes.
+PreTokenizer byte_level_pre_tokenizer(
+    const std::string& pattern, bool add_prefix_space
+);
+
+}  // namespace mlxcel::tokenizer

@@ -1,0 +1,61 @@
+#include "tests/unit/tokenizer/support/tokenizer_files.h"
+
+#include <nlohmann/json.hpp>
+
+#include "mlxcel/tokenizer/byte_level.h"
+
+namespace mlxcel::test {
+
+std::string base64(const std::string& bytes) {
+  static constexpr char digits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t bits = 0;
+    for (size_t j = i; j < i + 3; ++j) {
+      bits =
+          bits << 8 | (j < bytes.size() ? static_cast<uint8_t>(bytes[j]) : 0);
+    }
+    for (size_t j = 0; j < 4; ++j) {
+      bool pad = i + j > bytes.size();
+      text += pad ? '=' : digits[bits >> (18 - 6 * j) & 63];
+    }
+  }
+  return text;
+}
+
+std::string tiktoken_ranks() {
+  std::string text;
+  int rank = 0;
+  for (; rank < 256; ++rank) {
+    std::string byte(1, static_cast<char>(rank));
+    text += base64(byte) + " " + std::to_string(rank) + "\n";
+  }
+  for (const char* token : {"ab", "abc", "bc"}) {
+    text += base64(token) + " " + std::to_string(rank++) + "\n";
+  }
+  return text;
+}
+
+void write_qwen2_files(
+    const TemporaryDirectory& directory, const std::string& added_tokens
+) {
+  nlohmann::ordered_json vocab;
+  for (int b = 0; b < 256; ++b) {
+    std::string spelling;
+    tokenizer::append_byte_level(
+        spelling, std::string(1, static_cast<char>(b))
+    );
+    vocab[spelling] = b;
+  }
+  vocab["ab"] = 256;
+  directory.write("vocab.json", vocab.dump());
+  directory.write("merges.txt", "#version: 0.2\na b\n");
+  directory.write(
+      "tokenizer_config.json",
+      R"({"tokenizer_class":"Qwen2Tokenizer","added_tokens_decoder":)" +
+          added_tokens + "}"
+  );
+}
+
+}  // namespace mlxcel::test

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "tests/unit/support/temporary_directory.h"
+
+namespace mlxcel::test {
+
+/// Ranks of the 256 bytes in order, each the id of its byte, then of the
+/// tokens "ab" (256), "abc" (257) and "bc" (258).
+std::string tiktoken_ranks();
+/// vocab.json and merges.txt of the byte-level alphabet, ids in order of
+/// bytes, then "ab" (256); with a tokenizer_config.json of Qwen2.
+void write_qwen2_files(
+    const TemporaryDirectory& directory, const std::string& added_tokens
+);
+/// `bytes` in base64 (RFC 4648).
+std::string base64(const std::string& bytes);
+
+}  // namespace mlxcel::test

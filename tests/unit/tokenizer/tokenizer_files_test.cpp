@@ -1,0 +1,185 @@
+// Tokenizer files beside tokenizer.json. That they give the ids of the
+// official libraries is tested in tests/oracle/test_tokenizer_files.py.
+
+#include <gtest/gtest.h>
+
+#include "mlxcel/tokenizer/text_chunks.h"
+#include "mlxcel/tokenizer/tokenizer.h"
+#include "tests/unit/support/expect_error.h"
+#include "tests/unit/support/temporary_directory.h"
+#include "tests/unit/tokenizer/support/tokenizer_file.h"
+#include "tests/unit/tokenizer/support/tokenizer_files.h"
+
+namespace mlxcel::test {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+TEST(TiktokenFile, MergesByTheRankOfWhatIsMade) {
+  TemporaryDirectory directory;
+  directory.write("some.tiktoken", tiktoken_ranks());
+  auto tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer->encode("ab"), (Ids{256}));
+  EXPECT_EQ(tokenizer->encode("abc"), (Ids{257}));
+  EXPECT_EQ(tokenizer->encode("xbcab"), (Ids{'x', 258, 256}));
+  EXPECT_EQ(tokenizer->decode(Ids{257, 0xc3, 0xa9}, false), "abcé");
+}
+
+TEST(TiktokenFile, EqualRanksMergeFromTheLeft) {
+  // "aa" + "a" and "a" + "aa" make the same token.
+  TemporaryDirectory directory;
+  std::string ranks = tiktoken_ranks();
+  ranks += base64("aa") + " 259\n" + base64("aaa") + " 260\n";
+  directory.write("some.tiktoken", ranks);
+  auto tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer->encode("aaaa"), (Ids{259, 259}));
+  EXPECT_EQ(tokenizer->encode("aaaaa"), (Ids{259, 260}));
+}
+
+TEST(TiktokenFile, HunYuanIsTheFamilyUnlessTheClassSaysOtherwise) {
+  TemporaryDirectory directory;
+  directory.write("some.tiktoken", tiktoken_ranks());
+  auto hunyuan = Tokenizer::load(directory.path());
+  EXPECT_EQ(hunyuan->token_to_id("<|endoftext|>"), 259);
+  EXPECT_EQ(hunyuan->token_to_id("<|startoftext|>"), 260);
+  EXPECT_EQ(hunyuan->token_to_id("<|extra_204|>"), 259 + 209);
+  directory.write(
+      "tokenizer_config.json", R"({"tokenizer_class":"QWenTokenizer"})"
+  );
+  auto qwen = Tokenizer::load(directory.path());
+  EXPECT_EQ(qwen->token_to_id("<|im_start|>"), 260);
+  EXPECT_EQ(qwen->token_to_id("<imgpad>"), 259 + 216);
+  EXPECT_TRUE(qwen->is_special(260));
+  EXPECT_EQ(qwen->encode("ab<|im_end|>"), (Ids{256, 261}));
+}
+
+TEST(TiktokenFile, KimiNamesItsControlTokens) {
+  TemporaryDirectory directory;
+  directory.write("tiktoken.model", tiktoken_ranks());
+  directory.write("config.json", R"({"model_type":"kimi_linear"})");
+  directory.write(
+      "tokenizer_config.json",
+      R"({"added_tokens_decoder":{"259":{"content":"[BOS]"},
+          "600":{"content":"too far"}}})"
+  );
+  auto tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer->token_to_id("[BOS]"), 259);
+  EXPECT_TRUE(tokenizer->is_special(259));
+  EXPECT_EQ(tokenizer->token_to_id("<|reserved_token_260|>"), 260);
+  EXPECT_EQ(tokenizer->vocab_size(), 259 + 256);
+  EXPECT_EQ(tokenizer->token_to_id("too far"), std::nullopt);
+}
+
+TEST(TiktokenFile, NeverAddsABos) {
+  TemporaryDirectory directory;
+  directory.write("some.tiktoken", tiktoken_ranks());
+  directory.write(
+      "tokenizer_config.json", R"({"add_bos_token":true,"bos_token":"<|bos|>"})"
+  );
+  auto tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer->encode("ab"), (Ids{256}));
+  EXPECT_EQ(tokenizer->bos_id(), 261);
+}
+
+TEST(TextChunks, CutsLongTextAndLongRuns) {
+  using tokenizer::cut_text;
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(cut_text("", {4, 2}), (Parts{}));
+  EXPECT_EQ(cut_text("ab cd", {4, 2}), (Parts{"ab c", "d"}));
+  EXPECT_EQ(cut_text("abcdéf", {100, 2}), (Parts{"ab", "cd", "éf"}));
+  EXPECT_EQ(cut_text("a\x1c \tb", {100, 2}), (Parts{"a\x1c ", "\tb"}));
+}
+
+TEST(Qwen2Files, AddedTokensFollowTheVocabulary) {
+  TemporaryDirectory directory;
+  write_qwen2_files(
+      directory,
+      R"({"257":{"content":"<x>","special":true},"258":{"content":"<y>"}})"
+  );
+  auto tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer->encode("ab<x>c<y>"), (Ids{256, 257, 'c', 258}));
+  EXPECT_TRUE(tokenizer->is_special(257));
+  EXPECT_FALSE(tokenizer->is_special(258));
+  // NFC before bytes.
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("e\u0301"), false), "é");
+}
+
+TEST(Qwen2Files, AnIdThatDoesNotFollowIsAnError) {
+  TemporaryDirectory directory;
+  write_qwen2_files(directory, R"({"300":{"content":"<x>"}})");
+  EXPECT_ERROR(
+      Tokenizer::load(directory.path()), "\"<x>\": declared as id 300"
+  );
+}
+
+TEST(Qwen2Files, AddedTokensJsonHasNoFlags) {
+  TemporaryDirectory directory;
+  write_qwen2_files(directory, "null");
+  directory.write("added_tokens.json", R"({"<x>":257})");
+  auto tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer->encode("<x>"), (Ids{257}));
+  EXPECT_FALSE(tokenizer->is_special(257));
+}
+
+TEST(TokenizerDirectory, OtherClassesDoNotGetTheRulesOfQwen2) {
+  TemporaryDirectory directory;
+  write_qwen2_files(directory, "{}");
+  directory.write(
+      "tokenizer_config.json", R"({"tokenizer_class":"GPT2Tokenizer"})"
+  );
+  EXPECT_ERROR(
+      Tokenizer::load(directory.path()), "the class is \"GPT2Tokenizer\""
+  );
+}
+
+TEST(TokenizerDirectory, TokenizerJsonComesFirst) {
+  TemporaryDirectory directory;
+  TokenizerFile file;
+  file.model = bpe_model({"a", "b"}, {});
+  directory.write("tokenizer.json", file.text());
+  directory.write("some.tiktoken", "broken");
+  EXPECT_EQ(Tokenizer::load(directory.path())->encode("ab"), (Ids{0, 1}));
+}
+
+TEST(TokenizerDirectory, MarkersOfDiffusionGemmaStayInTheText) {
+  TemporaryDirectory directory;
+  TokenizerFile file;
+  file.model = bpe_model({"a", "b"}, {});
+  file.decoder = R"({"type":"Fuse"})";
+  file.added_tokens =
+      json_list({added_token("<|channel>"), added_token("<eos>")});
+  directory.write("tokenizer.json", file.text());
+  auto plain = Tokenizer::load(directory.path());
+  EXPECT_EQ(plain->decode(Ids{2, 0, 3}, true), "a");
+  directory.write("config.json", R"({"model_type":"diffusion_gemma"})");
+  auto diffusion = Tokenizer::load(directory.path());
+  EXPECT_EQ(diffusion->decode(Ids{2, 0, 3}, true), "<|channel>a");
+  EXPECT_EQ(diffusion->encode("<|channel>a"), (Ids{2, 0}));
+}
+
+TEST(TokenizerDirectory, MoondreamSaysWhichTokenizerItNeeds) {
+  TemporaryDirectory directory;
+  directory.write("config.json", R"({"model_type":"moondream1"})");
+  TokenizerFile file;
+  file.model = bpe_model({"a", "b"}, {});
+  directory.write("tokenizer.json", file.text());
+  directory.write("moondream.py", "from_pretrained(\"vikhyatk/moondream2\")");
+  EXPECT_EQ(Tokenizer::load(directory.path())->encode("a"), (Ids{0}));
+  directory.write("moondream.py", "from_pretrained(\"moondream/starmie-v1\")");
+  EXPECT_ERROR(
+      Tokenizer::load(directory.path()),
+      "download tokenizer.json of moondream/starmie-v1 and put it into"
+  );
+  file.added_tokens = json_list({added_token("<|md_reserved_0|>")});
+  directory.write("tokenizer.json", file.text());
+  EXPECT_EQ(Tokenizer::load(directory.path())->encode("a"), (Ids{0}));
+}
+
+TEST(TokenizerDirectory, Moondream3NamesItsTokenizer) {
+  TemporaryDirectory directory;
+  directory.write("config.json", R"({"model_type":"moondream3"})");
+  EXPECT_ERROR(Tokenizer::load(directory.path()), "moondream/starmie-v1");
+}
+
+}  // namespace
+}  // namespace mlxcel::test
