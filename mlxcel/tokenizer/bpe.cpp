@@ -133,33 +133,83 @@ void Bpe::encode_word(
     return;
   }
   size_t start = ids.size();
-  int32_t whole = -1;
-  if (options_.ignore_merges && !options_.reads_bytes) {
-    whole = vocab().find_or_none(word);
-  } else if (options_.ignore_merges) {
-    work.spelling.clear();
-    append_byte_level(work.spelling, word);
-    whole = vocab().find_or_none(work.spelling);
-  }
+  int32_t whole = find_whole(word, work);
   if (whole >= 0) {
     ids.push_back(whole);
   } else {
     work.symbols.clear();
     if (!options_.reads_bytes) {
-      symbols_of_characters(word, work);
+      symbols_of_characters(word, work, nullptr);
     } else if (!symbols_of_bytes(word, work)) {
       std::string spelling;
       append_byte_level(spelling, word);
-      symbols_of_characters(spelling, work);
+      symbols_of_characters(spelling, work, nullptr);
     }
     if (work.symbols.size() > short_word) {
-      merge_long(work.symbols, work);
+      merge_in_place(work.symbols, work);
+      std::erase(work.symbols, -1);
     } else {
       merge_short(work.symbols, work);
     }
     ids.insert(ids.end(), work.symbols.begin(), work.symbols.end());
   }
   work.cache.put(word, hash, ids.data() + start, ids.size() - start);
+}
+
+/// The id of a word that no merge may touch, or -1.
+int32_t Bpe::find_whole(std::string_view word, Work& work) const {
+  if (!options_.ignore_merges) {
+    return -1;
+  }
+  if (!options_.reads_bytes) {
+    return vocab().find_or_none(word);
+  }
+  work.spelling.clear();
+  append_byte_level(work.spelling, word);
+  return vocab().find_or_none(work.spelling);
+}
+
+/// What the official library counts: the bytes of each symbol one behind the
+/// other, as if no character had been dropped.
+void Bpe::encode_tokens(
+    std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
+) const {
+  auto& work = static_cast<Work&>(scratch);
+  int32_t whole = find_whole(piece, work);
+  if (whole >= 0) {
+    tokens.push_back({whole, 0, piece.size()});
+    return;
+  }
+  work.symbols.clear();
+  Lengths lengths;
+  std::vector<size_t> sources;  // of the bytes of a spelling
+  if (!options_.reads_bytes) {
+    symbols_of_characters(piece, work, &lengths);
+  } else if (symbols_of_bytes(piece, work)) {
+    lengths.assign(piece.size(), 1);
+  } else {
+    std::string spelling;
+    for (size_t i = 0; i < piece.size(); ++i) {
+      append_byte_level(spelling, piece.substr(i, 1));
+      sources.resize(spelling.size(), i);
+    }
+    symbols_of_characters(spelling, work, &lengths);
+  }
+  merge_in_place(work.symbols, work);
+  size_t begin = 0;
+  for (size_t i = 0; i < work.symbols.size();) {
+    int32_t id = work.symbols[i];
+    size_t end = begin + lengths[i];
+    while (++i < work.symbols.size() && work.symbols[i] < 0) {
+      end += lengths[i];
+    }
+    if (sources.empty()) {
+      tokens.push_back({id, begin, end});
+    } else {
+      tokens.push_back({id, sources[begin], sources[end - 1] + 1});
+    }
+    begin = end;
+  }
 }
 
 /// False where a byte has no symbol or symbols are decorated.
@@ -178,10 +228,19 @@ bool Bpe::symbols_of_bytes(std::string_view word, Work& work) const {
   return true;
 }
 
-void Bpe::symbols_of_characters(std::string_view word, Work& work) const {
+void Bpe::symbols_of_characters(
+    std::string_view word, Work& work, Lengths* lengths
+) const {
   // An unknown token waits for the next known character. Byte tokens do not
   // wait for it, so they come before it: official.
   int32_t waiting = -1;
+  uint32_t waiting_length = 0;
+  auto put = [&](int32_t id, size_t length) {
+    work.symbols.push_back(id);
+    if (lengths != nullptr) {
+      lengths->push_back(static_cast<uint32_t>(length));
+    }
+  };
   std::string decorated;
   for (size_t at = 0; at < word.size();) {
     size_t size = utf8::length(static_cast<unsigned char>(word[at]));
@@ -197,6 +256,9 @@ void Bpe::symbols_of_characters(std::string_view word, Work& work) const {
     at += size;
     int32_t id = vocab().find_or_none(character);
     if (id < 0 && add_byte_tokens(character, work)) {
+      if (lengths != nullptr) {
+        lengths->resize(work.symbols.size(), 1);
+      }
       continue;
     }
     if (id < 0 && !options_.unk_token) {
@@ -204,27 +266,34 @@ void Bpe::symbols_of_characters(std::string_view word, Work& work) const {
     }
     bool fuse = id < 0 && options_.fuse_unk && waiting >= 0;
     if (waiting >= 0 && !fuse) {
-      work.symbols.push_back(waiting);
+      put(waiting, waiting_length);
       waiting = -1;
+      waiting_length = 0;
     }
     if (id >= 0) {
-      work.symbols.push_back(id);
-    } else if (!fuse) {
-      waiting = vocab().find_or_none(*options_.unk_token);
-      if (waiting < 0) {
-        fail(
-            ErrorCode::invalid_input,
-            fmt::format(
-                "[tokenizer] model.unk_token: {} is not in the vocabulary",
-                quote(*options_.unk_token)
-            )
-        );
-      }
+      put(id, size);
+      continue;
     }
+    waiting = fuse ? waiting : unk_id();
+    waiting_length += static_cast<uint32_t>(size);
   }
   if (waiting >= 0) {
-    work.symbols.push_back(waiting);
+    put(waiting, waiting_length);
   }
+}
+
+int32_t Bpe::unk_id() const {
+  int32_t id = vocab().find_or_none(*options_.unk_token);
+  if (id < 0) {
+    fail(
+        ErrorCode::invalid_input,
+        fmt::format(
+            "[tokenizer] model.unk_token: {} is not in the vocabulary",
+            quote(*options_.unk_token)
+        )
+    );
+  }
+  return id;
 }
 
 /// All bytes of a character, or nothing.
@@ -278,8 +347,9 @@ void Bpe::merge_short(std::vector<int32_t>& symbols, Work& work) const {
 }
 
 /// The same with a linked list and a heap of (rank, position). Entries whose
-/// pair has changed since are passed over.
-void Bpe::merge_long(std::vector<int32_t>& symbols, Work& work) const {
+/// pair has changed since are passed over. A merged symbol stands where its
+/// first part was; -1 stands for the others.
+void Bpe::merge_in_place(std::vector<int32_t>& symbols, Work& work) const {
   auto count = static_cast<uint32_t>(symbols.size());
   std::vector<uint32_t>& ranks = work.ranks;
   std::vector<uint32_t>& previous = work.previous;
@@ -332,7 +402,6 @@ void Bpe::merge_long(std::vector<int32_t>& symbols, Work& work) const {
       update(previous[at]);
     }
   }
-  std::erase(symbols, -1);
 }
 
 }  // namespace mlxcel::tokenizer

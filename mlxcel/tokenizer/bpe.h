@@ -37,18 +37,25 @@ class Bpe : public Model {
   void encode(
       std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
   ) const override;
+  void encode_tokens(
+      std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
+  ) const override;
 
  private:
   struct Work;
-  class Symbols;
+  using Lengths = std::vector<uint32_t>;
 
   void encode_word(std::string_view word, Work& work, std::vector<int32_t>& ids)
       const;
+  int32_t find_whole(std::string_view word, Work& work) const;
   bool symbols_of_bytes(std::string_view word, Work& work) const;
-  void symbols_of_characters(std::string_view word, Work& work) const;
+  void symbols_of_characters(
+      std::string_view word, Work& work, Lengths* lengths
+  ) const;
+  int32_t unk_id() const;
   bool add_byte_tokens(std::string_view character, Work& work) const;
   void merge_short(std::vector<int32_t>& symbols, Work& work) const;
-  void merge_long(std::vector<int32_t>& symbols, Work& work) const;
+  void merge_in_place(std::vector<int32_t>& symbols, Work& work) const;
   void find_cuts(const std::vector<MergeTable::Merge>& merges);
   bool cut_before_mark(std::string_view before) const;
 

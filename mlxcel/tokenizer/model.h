@@ -9,6 +9,13 @@
 
 namespace mlxcel::tokenizer {
 
+/// A token and the bytes that it stands for.
+struct Token {
+  int32_t id;
+  size_t begin;
+  size_t end;
+};
+
 /// Turns pieces of text into ids: what a tokenizer.json file calls its model.
 class Model {
  public:
@@ -28,6 +35,11 @@ class Model {
   /// may use a scratch.
   virtual void encode(
       std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
+  ) const = 0;
+  /// The same with the bytes of the piece that each token stands for, as the
+  /// official library counts them.
+  virtual void encode_tokens(
+      std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
   ) const = 0;
 
  protected:

@@ -21,6 +21,9 @@ struct ModelContext {
 std::unique_ptr<Model> read_bpe(
     const simdjson::dom::object& json, const ModelContext& context
 );
+std::unique_ptr<Model> read_unigram(
+    const simdjson::dom::object& json, const ModelContext& context
+);
 
 /// Throws Error(invalid_input): `[file] field: reason`.
 [[noreturn]] void reject_json(

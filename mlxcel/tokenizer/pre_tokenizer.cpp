@@ -190,8 +190,8 @@ class PreTokenizer::Chain : public PieceSink {
   PieceSink& sink_;
 };
 
-PreTokenizer::PreTokenizer(const Json& json) {
-  add(json, true);
+PreTokenizer::PreTokenizer(const Json& json, bool model_reads_bytes) {
+  add(json, model_reads_bytes);
 }
 
 void PreTokenizer::add(const Json& json, bool last) {

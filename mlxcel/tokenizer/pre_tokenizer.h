@@ -25,14 +25,15 @@ class PreTokenizerStep {
 class PreTokenizer {
  public:
   PreTokenizer() = default;
-  /// Throws Error(unsupported) for a type that is not implemented.
-  explicit PreTokenizer(const Json& json);
+  /// `model_reads_bytes`: see gives_bytes. Throws Error(unsupported) for a
+  /// type that is not implemented.
+  PreTokenizer(const Json& json, bool model_reads_bytes);
 
   /// Gives the final pieces, none of them empty, to `sink`.
   void run(const Piece& piece, PieceSink& sink) const;
 
   /// Whether the pieces are bytes that the model must read in the byte-level
-  /// alphabet: so it is where ByteLevel comes last.
+  /// alphabet: so it is where ByteLevel comes last and the model can do that.
   bool gives_bytes() const {
     return gives_bytes_;
   }

@@ -135,32 +135,47 @@ std::vector<AddedToken> read_added_tokens(
   return tokens;
 }
 
-/// By default the type that the other fields show.
+dom::object find_model(const Sections& sections, const std::string& file) {
+  auto at = sections.find("model");
+  dom::object model;
+  if (at == sections.end() || at->second.get(model) != simdjson::SUCCESS) {
+    reject_json(file, "model", "expected an object");
+  }
+  return model;
+}
+
+/// By default the type that the other fields show, in files from before types
+/// were written.
 std::string model_type(const dom::object& model, const std::string& file) {
   std::string_view type;
   auto error = model["type"].get(type);
   if (error == simdjson::SUCCESS) {
     return std::string(type);
   }
-  // Files from before types were written: only BPE has merges.
-  bool has_merges = model["merges"].error() == simdjson::SUCCESS;
-  if (error != simdjson::NO_SUCH_FIELD || !has_merges) {
+  if (error != simdjson::NO_SUCH_FIELD) {
     reject_json(file, "model.type", "expected a text");
   }
-  return "BPE";
+  auto has = [&model](const char* name) {
+    return model[name].error() == simdjson::SUCCESS;
+  };
+  dom::array pieces;
+  return has("merges")                                     ? "BPE"
+         : has("max_input_chars_per_word")                 ? "WordPiece"
+         : model["vocab"].get(pieces) == simdjson::SUCCESS ? "Unigram"
+                                                           : "WordLevel";
 }
 
 std::unique_ptr<Model> read_model(
-    const Sections& sections, const std::string& file, bool reads_bytes
+    const dom::object& model,
+    const std::string& type,
+    const std::string& file,
+    bool reads_bytes
 ) {
-  auto at = sections.find("model");
-  dom::object model;
-  if (at == sections.end() || at->second.get(model) != simdjson::SUCCESS) {
-    reject_json(file, "model", "expected an object");
-  }
-  std::string type = model_type(model, file);
   if (type == "BPE") {
     return read_bpe(model, {file, reads_bytes});
+  }
+  if (type == "Unigram") {
+    return read_unigram(model, {file, reads_bytes});
   }
   fail(
       ErrorCode::unsupported,
@@ -227,12 +242,14 @@ Parts read_tokenizer_json(const std::string& path) {
   }
   Sections sections = read_sections(root, path);
   check_names(sections, path);
+  dom::object model = find_model(sections, path);
+  std::string type = model_type(model, path);
   Parts parts;
   if (auto json = find_section(sections, "normalizer", path)) {
     parts.normalizer = make_normalizer(*json);
   }
   if (auto json = find_section(sections, "pre_tokenizer", path)) {
-    parts.pre_tokenizer = PreTokenizer(*json);
+    parts.pre_tokenizer = PreTokenizer(*json, type == "BPE");
   }
   if (auto json = find_section(sections, "post_processor", path)) {
     parts.post_processor = PostProcessor(*json);
@@ -243,7 +260,8 @@ Parts read_tokenizer_json(const std::string& path) {
     // Without it the text would be full of the alphabet's odd characters.
     parts.decoder = Decoder::byte_level();
   }
-  parts.model = read_model(sections, path, parts.pre_tokenizer.gives_bytes());
+  parts.model =
+      read_model(model, type, path, parts.pre_tokenizer.gives_bytes());
   parts.added_tokens = AddedTokens(
       read_added_tokens(sections, path),
       parts.model->vocab(),

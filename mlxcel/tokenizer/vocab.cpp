@@ -25,7 +25,7 @@ void Vocab::add(std::string_view token, int32_t id) {
   pool_ += token;
 }
 
-void Vocab::build() {
+void Vocab::build(Repeated repeated) {
   if (pool_.size() >= no_token) {
     fail(ErrorCode::invalid_input, "[tokenizer] the vocabulary is too large");
   }
@@ -37,13 +37,13 @@ void Vocab::build() {
   slots_.assign(std::bit_ceil(additions_.size() * 3 / 2 + 1), Slot{});
   mask_ = slots_.size() - 1;
   for (const Addition& addition : additions_) {
-    insert(addition);
+    insert(addition, repeated);
   }
   additions_ = {};
   pool_.shrink_to_fit();
 }
 
-void Vocab::insert(const Addition& addition) {
+void Vocab::insert(const Addition& addition, Repeated repeated) {
   std::string_view token(pool_.data() + addition.offset, addition.size);
   uint64_t hash = hash_text(token);
   auto tag = static_cast<uint32_t>(hash >> 32);
@@ -51,8 +51,10 @@ void Vocab::insert(const Addition& addition) {
   while (slots_[at].id >= 0) {
     const Slot& slot = slots_[at];
     if (slot.hash == tag && this->token(slot.id) == token) {
-      entries_[static_cast<size_t>(slot.id)] = Entry{};
-      --count_;
+      if (repeated == Repeated::dropped) {
+        entries_[static_cast<size_t>(slot.id)] = Entry{};
+        --count_;
+      }
       break;
     }
     at = (at + 1) & mask_;

@@ -16,12 +16,16 @@ class Vocab {
 
   /// Makes room for `count` tokens.
   void reserve(size_t count);
-  /// Before build(). `id` is 0 to max_id. A token that is given twice keeps
-  /// its last id.
+  /// Before build(). `id` is 0 to max_id.
   void add(std::string_view token, int32_t id);
+  /// A token that is given twice is found under its last id.
+  enum class Repeated {
+    dropped,  // the earlier ids have no token: a JSON object
+    kept      // they have it, and each counts: a list
+  };
   /// Makes tokens findable. Throws Error(invalid_input) naming two tokens
   /// that share an id, or more text than 4 GB.
-  void build();
+  void build(Repeated repeated = Repeated::dropped);
 
   std::optional<int32_t> find(std::string_view token) const {
     int32_t id = find_or_none(token);
@@ -42,7 +46,7 @@ class Vocab {
     return id >= 0 && static_cast<size_t>(id) < entries_.size() &&
            entries_[static_cast<size_t>(id)].offset != no_token;
   }
-  /// Number of different tokens.
+  /// Number of ids that have a token.
   size_t count() const {
     return count_;
   }
@@ -68,7 +72,7 @@ class Vocab {
   };
 
   int32_t find_hashed(std::string_view token, uint64_t hash) const;
-  void insert(const Addition& addition);
+  void insert(const Addition& addition, Repeated repeated);
 
   std::string pool_;
   std::vector<Addition> additions_;  // until build()

@@ -69,7 +69,9 @@ TEST(PreTokenizer, ByteLevelGivesBytesOnlyAtTheEnd) {
   );
   std::string first = R"({"type":"Sequence","pretokenizers":[)" + byte_level +
                       R"(,{"type":"Digits","individual_digits":true}]})";
-  EXPECT_FALSE(tokenizer::PreTokenizer(Json::parse(first, "t")).gives_bytes());
+  EXPECT_FALSE(
+      tokenizer::PreTokenizer(Json::parse(first, "t"), true).gives_bytes()
+  );
   EXPECT_EQ(pieces(first, " é1"), (List{"ĠÃ©", "1"}));
 }
 

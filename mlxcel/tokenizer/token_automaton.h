@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace mlxcel::tokenizer {
+
+/// Finds all tokens in a text in one pass (Aho and Corasick 1975), on a double
+/// array (Aoe 1989) whose cells are reached by exclusive or.
+class TokenAutomaton {
+ public:
+  static constexpr uint32_t none = ~0u;
+
+  struct Entry {
+    std::string_view text;  // empty: left out
+    double score;
+    int32_t id;
+  };
+  /// A token that ends where it is found.
+  struct Output {
+    double score;
+    int32_t id;
+    uint32_t length;  // bytes
+    uint32_t next;    // the next shorter one that ends here too, or none
+  };
+
+  TokenAutomaton() = default;
+  /// Of equal texts the last counts. Throws Error(invalid_input) where the
+  /// tokens have more than 32 million different beginnings.
+  explicit TokenAutomaton(std::vector<Entry> entries);
+
+  /// The state behind a byte; 0 is the state at the start.
+  uint32_t advance(uint32_t state, unsigned char byte) const {
+    for (;;) {
+      uint32_t next = cells_[state].base ^ byte;
+      if (cells_[next].parent == state) {
+        return next;
+      }
+      if (state == 0) {
+        return 0;
+      }
+      state = cells_[state].fallback;
+    }
+  }
+  /// The longest token that ends in a state, or none.
+  uint32_t first_output(uint32_t state) const {
+    return cells_[state].output;
+  }
+  const Output& output(uint32_t index) const {
+    return outputs_[index];
+  }
+  /// How many bytes before a state still matter.
+  uint32_t depth(uint32_t state) const {
+    return depths_[state];
+  }
+
+ private:
+  class Builder;
+  struct Cell {
+    uint32_t base = 0;  // without children no cell has this one as parent
+    uint32_t parent = none;
+    uint32_t fallback = 0;  // the state of the longest proper suffix
+    uint32_t output = none;
+  };
+
+  std::vector<Cell> cells_ = std::vector<Cell>(256);
+  std::vector<uint32_t> depths_ = std::vector<uint32_t>(256);
+  std::vector<Output> outputs_;
+};
+
+}  // namespace mlxcel::tokenizer
