@@ -13,7 +13,7 @@ using List = std::vector<std::string>;
 List pieces(
     const std::string& json, const std::string& input, size_t offset = 0
 ) {
-  tokenizer::PreTokenizer steps(Json::parse(json, "test"));
+  tokenizer::PreTokenizer steps(Json::parse(json, "test"), true);
   tokenizer::Text text(input, offset, steps.needs_origins());
   PieceList list;
   steps.run({&text, 0, input.size()}, list);
@@ -62,7 +62,7 @@ TEST(PreTokenizer, SplitInverted) {
 TEST(PreTokenizer, ByteLevelGivesBytesOnlyAtTheEnd) {
   std::string byte_level = R"({"type":"ByteLevel","add_prefix_space":false,
                                "use_regex":true})";
-  tokenizer::PreTokenizer last(Json::parse(byte_level, "test"));
+  tokenizer::PreTokenizer last(Json::parse(byte_level, "test"), true);
   EXPECT_TRUE(last.gives_bytes());
   EXPECT_EQ(
       pieces(byte_level, "I'm a é  x"), (List{"I", "'m", " a", " é", " ", " x"})
