@@ -55,6 +55,10 @@ Decoder::Decoder(const Json& json) {
   add(json);
 }
 
+Decoder::Decoder(Maker make) {
+  add(std::move(make));
+}
+
 Decoder Decoder::byte_level() {
   Decoder decoder;
   decoder.entries_.clear();

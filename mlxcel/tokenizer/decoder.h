@@ -66,12 +66,14 @@ class Decoder {
   /// type that is not implemented.
   explicit Decoder(const Json& json);
   static Decoder byte_level();
+  /// One step of another kind.
+  using Maker = std::function<std::unique_ptr<DecodeStep>(DecodeMode)>;
+  explicit Decoder(Maker make);
 
   /// `early`: see DecodeMode.
   DecodeStream stream(bool early) const;
 
  private:
-  using Maker = std::function<std::unique_ptr<DecodeStep>(DecodeMode)>;
   struct Entry {
     Maker make;
     bool joins;  // gives one token, whatever it gets

@@ -29,4 +29,11 @@ Parts read_tiktoken(
     TiktokenFamily family
 );
 
+/// tokenizer.model: a model of sentencepiece, unigram or BPE. A BOS comes in
+/// front where the configuration has add_bos_token, an EOS behind where it
+/// has add_eos_token.
+Parts read_sentencepiece(
+    const std::string& path, const TokenizerConfig& config
+);
+
 }  // namespace mlxcel::tokenizer

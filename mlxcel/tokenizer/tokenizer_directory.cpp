@@ -31,7 +31,17 @@ class Search {
     if (path_exists(path("tokenizer.json"))) {
       return read_json();
     }
+    Parts parts = read_other();
+    // Only a tokenizer.json can have lost its BOS.
     config_.add_bos_token = false;
+    return parts;
+  }
+
+ private:
+  Parts read_other() {
+    if (path_exists(path("tokenizer.model"))) {
+      return read_sentencepiece(path("tokenizer.model"), config_);
+    }
     if (auto file = find_tiktoken()) {
       return read_tiktoken(*file, config_, tiktoken_family(*file));
     }
@@ -41,7 +51,6 @@ class Search {
     none_found();
   }
 
- private:
   std::string path(const char* name) const {
     return join_path(dir_, name);
   }

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <random>
+
 #include "mlxcel/tokenizer/tokenizer.h"
+#include "mlxcel/tokenizer/utf8.h"
 #include "tests/unit/support/expect_error.h"
 #include "tests/unit/support/temporary_directory.h"
 #include "tests/unit/tokenizer/support/tokenizer_files.h"
@@ -125,6 +129,161 @@ TEST(HostileTokenizerConfig, AddedTokens) {
   EXPECT_ERROR(load(R"({"257":{}})"), "content");
   EXPECT_ERROR(load(R"({"257":"<x>"})"), "257");
   EXPECT_ERROR(load(R"([1])"), "added_tokens_decoder");
+}
+
+using Piece = tokenizer::SentencePieceFile::Piece;
+using Type = tokenizer::SentencePieceFile::Type;
+
+SentencePieceBuilder small_model() {
+  SentencePieceBuilder model;
+  model.pieces = {
+      {"<unk>", 0, Type::unknown},
+      {"<s>", 0, Type::control},
+      {"▁", -1, Type::normal},
+      {"a", -2, Type::normal},
+      {"b", -3, Type::normal},
+      {"ab", -4, Type::normal}};
+  return model;
+}
+
+void expect_model_error(
+    const SentencePieceBuilder& model, const std::string& part
+) {
+  std::string error = load_error("tokenizer.model", model.bytes());
+  EXPECT_NE(error.find(part), std::string::npos) << error;
+}
+
+TEST(HostileSentencePiece, TruncatedAnywhere) {
+  std::string bytes = small_model().bytes();
+  EXPECT_EQ(load_error("tokenizer.model", bytes), "no error");
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    load_error("tokenizer.model", bytes.substr(0, size));
+  }
+}
+
+TEST(HostileSentencePiece, BrokenFields) {
+  std::string bytes = small_model().bytes();
+  for (const std::string& tail :
+       {std::string("\x0a\xff\xff\xff\xff\x0f"),  // 4 GB of piece
+        std::string("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+        std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+        std::string("\x0a\x80"),
+        std::string("\x08\x01"),     // pieces as a number
+        std::string("\x0b"),         // a group
+        std::string("\x00\x01", 2),  // field 0
+        std::string("\x0d\x01"),     // short fixed32
+        std::string("\x09\x01")}) {
+    std::string error = load_error("tokenizer.model", bytes + tail);
+    EXPECT_NE(error, "no error");
+    EXPECT_NE(error.find("tokenizer.model"), std::string::npos) << error;
+  }
+}
+
+TEST(HostileSentencePiece, Pieces) {
+  auto with = [](const Piece& piece) {
+    SentencePieceBuilder model = small_model();
+    model.pieces.push_back(piece);
+    return model;
+  };
+  expect_model_error(with({"", 0, Type::normal}), "pieces[6]");
+  expect_model_error(with({"a", 0, Type::normal}), "\"a\" is given twice");
+  expect_model_error(with({"\xff", 0, Type::normal}), "not UTF-8");
+  expect_model_error(
+      with({std::string("x\0y", 3), 0, Type::normal}), "holds a NUL"
+  );
+  expect_model_error(with({"<u>", 0, Type::unknown}), "second unknown piece");
+  expect_model_error(with({"<0x00>", 0, Type::byte}), "byte_fallback is off");
+  expect_model_error(
+      with({"c", std::numeric_limits<float>::quiet_NaN(), Type::normal}),
+      "not finite"
+  );
+  expect_model_error(
+      with({"c", std::numeric_limits<float>::infinity(), Type::normal}),
+      "not finite"
+  );
+  expect_model_error(
+      with({"c", 0, static_cast<Type>(7)}), "a type from 1 to 6"
+  );
+  expect_model_error(
+      with({std::string(8000, 'x'), 0, Type::normal}), "1 to 7999 bytes"
+  );
+  SentencePieceBuilder model;
+  expect_model_error(model, "there is no piece");
+  model.pieces = {{"a", 0, Type::normal}};
+  expect_model_error(model, "there is no unknown piece");
+  model.byte_fallback = true;
+  expect_model_error(model, "there is no <0x00>");
+  model = small_model();
+  model.model_type = 3;
+  expect_model_error(model, "expected unigram (1) or bpe (2), got 3");
+}
+
+TEST(HostileSentencePiece, CharacterMaps) {
+  auto with = [](const std::string& map) {
+    SentencePieceBuilder model = small_model();
+    model.char_map = map;
+    return load_error("tokenizer.model", model.bytes());
+  };
+  auto size = [](uint32_t bytes) {
+    return std::string(reinterpret_cast<const char*>(&bytes), 4);
+  };
+  EXPECT_NE(with("abc"), "no error");
+  EXPECT_NE(with(size(0xffffffff) + "abc"), "no error");
+  EXPECT_NE(with(size(1000) + std::string(2000, 'x')), "no error");
+  EXPECT_NE(with(size(1024) + std::string(1024, 'x')), "no error");
+  EXPECT_NE(with(size(1024) + std::string(1024, 'x') + "y"), "no error");
+  std::string ff = size(1024) + std::string(1024, '\xff');
+  EXPECT_NE(with(ff + "\xff" + std::string(1, '\0')), "no error");
+}
+
+TEST(HostileSentencePiece, ArraysThatPointAnywhere) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    uint32_t size = 1024;
+    std::string map(reinterpret_cast<const char*>(&size), 4);
+    for (uint32_t i = 0; i < size; ++i) {
+      map += static_cast<char>(random() % (round % 2 == 0 ? 256 : 4));
+    }
+    map += "a\u00e9bc";
+    map += '\0';
+    SentencePieceBuilder model = small_model();
+    model.char_map = map;
+    TemporaryDirectory directory;
+    directory.write("tokenizer.model", model.bytes());
+    auto tokenizer = Tokenizer::load(directory.path());
+    std::string text;
+    for (char32_t c = 1; c < 0x250; ++c) {
+      utf8::append(text, c);
+    }
+    tokenizer->encode(text);
+  }
+}
+
+TEST(HostileSentencePiece, LongTextTakesLinearTime) {
+  for (uint64_t kind : {1, 2}) {
+    SentencePieceBuilder model = small_model();
+    model.model_type = kind;
+    TemporaryDirectory directory;
+    directory.write("tokenizer.model", model.bytes());
+    auto tokenizer = Tokenizer::load(directory.path());
+    std::string text(1 << 20, 'a');
+    EXPECT_EQ(tokenizer->encode(text).size(), text.size() + 1);
+  }
+}
+
+TEST(HostileSentencePiece, ChainsOfUnusedPieces) {
+  // Each is made of the one before: taking them apart must not recurse
+  // without end.
+  SentencePieceBuilder model = small_model();
+  model.model_type = 2;
+  std::string text = "ab";
+  for (int i = 0; i < 3000; ++i) {
+    text += 'a';
+    model.pieces.push_back({text, static_cast<float>(i), Type::unused});
+  }
+  TemporaryDirectory directory;
+  directory.write("tokenizer.model", model.bytes());
+  EXPECT_FALSE(Tokenizer::load(directory.path())->encode(text).empty());
 }
 
 }  // namespace

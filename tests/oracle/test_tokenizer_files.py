@@ -3,15 +3,19 @@ trained on the spot, over hard random text. Ids and decoded text must be equal.
 """
 
 import base64
+import io
 import json
 import os
+import re
 import subprocess
 import unicodedata
 from pathlib import Path
 
 import pytest
+import sentencepiece as spm
 import tiktoken
 from hard_text import HardText
+from sentencepiece import sentencepiece_model_pb2 as spm_model
 from test_tokenizer import byte_level, differences, split
 from transformers import AutoTokenizer
 
@@ -210,3 +214,137 @@ def test_kimi_cuts_long_text(tmp_path):
         for part in cut(text[i:i + 400_000], 25_000):
             expected += case.encode(part)
     assert probe(tmp_path, [text])[0] == expected
+
+
+# Sentencepiece's tokenizer.model.
+
+RULES = """\
+0061\t0062
+00E9\t0065 0301
+0041 0042\t
+0058\t0020 0020
+1F600\t003A 002D 0029
+"""
+USER = ["<user>", "\u2581\u2581\u2581", "foo bar", "é!", "ab", "\t"]
+SENTENCEPIECE = {
+    "bpe": {"model_type": "bpe"},
+    "bpe-llama": {"model_type": "bpe", "byte_fallback": True,
+                  "normalization_rule_name": "identity",
+                  "remove_extra_whitespaces": False,
+                  "allow_whitespace_only_pieces": True},
+    "bpe-user": {"model_type": "bpe", "byte_fallback": True,
+                 "normalization_rule_name": "nfkc",
+                 "user_defined_symbols": USER},
+    "bpe-cf": {"model_type": "bpe", "normalization_rule_name": "nfkc_cf",
+               "add_dummy_prefix": False, "control_symbols": ["<mask>", "e"]},
+    "bpe-lines": {"model_type": "bpe", "split_by_whitespace": False,
+                  "byte_fallback": True, "user_defined_symbols": USER},
+    "bpe-suffix": {"model_type": "bpe", "treat_whitespace_as_suffix": True,
+                   "byte_fallback": True},
+    "bpe-rules": {"model_type": "bpe", "rules": RULES,
+                  "remove_extra_whitespaces": False},
+    "bpe-unused": {"model_type": "bpe", "byte_fallback": True, "unused": 7},
+    "bpe-unescaped": {"model_type": "bpe", "escape": False},
+    "unigram": {"model_type": "unigram"},
+    "unigram-t5": {"model_type": "unigram", "user_defined_symbols": USER,
+                   "normalization_rule_name": "nmt_nfkc"},
+    "unigram-bytes": {"model_type": "unigram", "byte_fallback": True,
+                      "normalization_rule_name": "identity",
+                      "remove_extra_whitespaces": False},
+    "unigram-cf": {"model_type": "unigram", "add_dummy_prefix": False,
+                   "normalization_rule_name": "nmt_nfkc_cf"},
+    "unigram-suffix": {"model_type": "unigram",
+                       "treat_whitespace_as_suffix": True,
+                       "remove_extra_whitespaces": False},
+    "unigram-rules": {"model_type": "unigram", "rules": RULES,
+                      "byte_fallback": True, "split_by_whitespace": False},
+    "unigram-unused": {"model_type": "unigram", "unused": 5,
+                       "unk_surface": "?"},
+    "unigram-large": {"model_type": "unigram", "scale": 300.0},
+}
+
+
+def train_sentencepiece(folder, options):
+    options = dict(options)
+    rules = options.pop("rules", None)
+    unused = options.pop("unused", 0)
+    scale = options.pop("scale", 1.0)
+    escape = options.pop("escape", True)
+    if rules:
+        (folder / "rules.tsv").write_text(rules)
+        options["normalization_rule_tsv"] = str(folder / "rules.tsv")
+    lines = [line for line in HardText(0).corpus(1500)
+             if line and "\0" not in line]
+    written = io.BytesIO()
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_writer=written,
+        vocab_size=4000, hard_vocab_limit=False, character_coverage=0.98,
+        minloglevel=2, num_threads=1, **options)
+    model = spm_model.ModelProto()
+    model.ParseFromString(written.getvalue())
+    for i, piece in enumerate(model.pieces):
+        if piece.type == piece.NORMAL:
+            piece.score *= scale
+            if unused and i % unused == 0:
+                piece.type = piece.UNUSED
+    model.normalizer_spec.escape_whitespaces = escape
+    (folder / "tokenizer.model").write_bytes(model.SerializeToString())
+
+
+@pytest.fixture(scope="module", params=SENTENCEPIECE)
+def sentencepiece(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sentencepiece")
+    train_sentencepiece(folder, SENTENCEPIECE[request.param])
+    official = spm.SentencePieceProcessor(str(folder / "tokenizer.model"))
+    return folder, official, hard_texts(request.param, [*USER, "<s>"])
+
+
+def test_sentencepiece_encode(sentencepiece):
+    folder, official, texts = sentencepiece
+    expected = official.encode(texts)
+    assert differences(texts, expected, probe(folder, texts)) == []
+
+
+def test_sentencepiece_decode(sentencepiece):
+    folder, official, texts = sentencepiece
+    ids = official.encode(texts)
+    source = HardText("ids").random
+    ids += [[source.randrange(official.piece_size())
+             for _ in range(source.randrange(12))] for _ in texts]
+    expected = [official.decode(line) for line in ids]
+    actual = probe(folder, ids, "--skip-special")
+    assert differences(ids, expected, actual) == []
+    pieces = probe(folder, ids, "--stream", "--skip-special")
+    joined = ["".join(texts) for texts in pieces]
+    assert differences(ids, expected, joined) == []
+
+
+def test_sentencepiece_with_a_configuration(tmp_path):
+    """Added tokens cut the text; each part is encoded on its own."""
+    train_sentencepiece(tmp_path, SENTENCEPIECE["bpe-llama"])
+    path = str(tmp_path / "tokenizer.model")
+    official = spm.SentencePieceProcessor(path)
+    size = official.piece_size()
+    write_config(tmp_path, add_bos_token=True, added_tokens_decoder={
+        "1": added_entry("<s>", special=True),
+        str(size): added_entry("<|x|>", special=True),
+        str(size + 1): added_entry("<tool>")})
+    names = {"<s>": 1, "<|x|>": size, "<tool>": size + 1}
+    texts = hard_texts("configuration", list(names))
+    cut = re.compile("(" + "|".join(map(re.escape, names)) + ")")
+    expected = [
+        [1] + [i for part in cut.split(text)
+               for i in ([names[part]] if part in names
+                         else official.encode(part))]
+        for text in texts]
+    assert differences(texts, expected, probe(tmp_path, texts)) == []
+    assert probe(tmp_path, [[size, size + 1]], "--skip-special") == ["<tool>"]
+
+    write_config(tmp_path, add_prefix_space=False)
+    model = spm_model.ModelProto()
+    model.ParseFromString(Path(path).read_bytes())
+    model.normalizer_spec.add_dummy_prefix = False
+    official = spm.SentencePieceProcessor(
+        model_proto=model.SerializeToString())
+    assert differences(texts, official.encode(texts),
+                       probe(tmp_path, texts)) == []

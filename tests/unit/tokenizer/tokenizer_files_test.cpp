@@ -121,6 +121,104 @@ TEST(Qwen2Files, AddedTokensJsonHasNoFlags) {
   EXPECT_FALSE(tokenizer->is_special(257));
 }
 
+using Type = tokenizer::SentencePieceFile::Type;
+
+SentencePieceBuilder small_model(uint64_t kind) {
+  SentencePieceBuilder model;
+  model.model_type = kind;
+  model.pieces = {
+      {"<unk>", 0, Type::unknown},
+      {"<s>", 0, Type::control},
+      {"</s>", 0, Type::control},
+      {"▁", -5, Type::normal},
+      {"a", -2, Type::normal},
+      {"b", -3, Type::normal},
+      {"ab", -1, Type::normal},
+      {"ba", -0.5, Type::normal}};
+  return model;
+}
+
+std::shared_ptr<const Tokenizer> load_model(
+    const SentencePieceBuilder& model, const std::string& config = "{}"
+) {
+  TemporaryDirectory directory;
+  directory.write("tokenizer.model", model.bytes());
+  directory.write("tokenizer_config.json", config);
+  return Tokenizer::load(directory.path());
+}
+
+TEST(SentencePieceModel, MergesByScore) {
+  auto tokenizer = load_model(small_model(2));
+  EXPECT_EQ(tokenizer->encode("aba"), (Ids{3, 4, 7}));
+  EXPECT_EQ(tokenizer->encode("abab"), (Ids{3, 4, 7, 5}));
+}
+
+TEST(SentencePieceModel, TakesTheLikeliestPieces) {
+  auto tokenizer = load_model(small_model(1));
+  EXPECT_EQ(tokenizer->encode("aba"), (Ids{3, 4, 7}));
+  EXPECT_EQ(tokenizer->encode("abab"), (Ids{3, 6, 6}));
+}
+
+TEST(SentencePieceModel, UnknownTextIsOneTokenAndASurface) {
+  auto tokenizer = load_model(small_model(1));
+  EXPECT_EQ(tokenizer->encode("axyz"), (Ids{3, 4, 0}));
+  EXPECT_EQ(tokenizer->decode(Ids{3, 4, 0}, false), "a ⁇ ");
+}
+
+TEST(SentencePieceModel, ControlPiecesAreNotFoundInText) {
+  auto tokenizer = load_model(small_model(1));
+  EXPECT_EQ(tokenizer->encode("<s>").front(), 3);
+  EXPECT_TRUE(tokenizer->is_special(1));
+  EXPECT_EQ(tokenizer->decode(Ids{1, 3, 4, 2}, true), "a");
+  EXPECT_EQ(tokenizer->decode(Ids{1, 3, 4, 2}, false), "<s> a</s>");
+  EXPECT_EQ(tokenizer->token_to_id("<s>"), 1);
+}
+
+TEST(SentencePieceModel, ConfigurationAddsBosEosAndTokens) {
+  auto tokenizer = load_model(
+      small_model(1),
+      R"({"add_bos_token":true,"add_eos_token":true,"added_tokens_decoder":{
+          "1":{"content":"<s>","special":true},
+          "9":{"content":"<x>"}}})"
+  );
+  EXPECT_EQ(tokenizer->encode("a<s>b<x>"), (Ids{1, 3, 4, 1, 3, 5, 9, 2}));
+  EXPECT_EQ(tokenizer->encode(""), (Ids{1, 2}));
+  EXPECT_EQ(tokenizer->added_bos_id(), 1);
+  EXPECT_EQ(tokenizer->decode(Ids{1, 4, 9}, true), "a<x>");
+  // By default none.
+  EXPECT_EQ(
+      load_model(small_model(1), R"({"bos_token":"<s>"})")->encode("a"),
+      (Ids{3, 4})
+  );
+}
+
+TEST(SentencePieceModel, PrefixOfTheConfiguration) {
+  EXPECT_EQ(
+      load_model(small_model(1), R"({"add_prefix_space":false})")->encode("a"),
+      (Ids{4})
+  );
+  // Only the first part of a text gets one.
+  auto tokenizer = load_model(
+      small_model(1),
+      R"({"legacy":false,"added_tokens_decoder":{"9":{"content":"<x>"}}})"
+  );
+  EXPECT_EQ(tokenizer->encode("a<x>b"), (Ids{3, 4, 9, 5}));
+}
+
+TEST(SentencePieceModel, ABosThatIsNoPieceIsAnError) {
+  SentencePieceBuilder model = small_model(1);
+  model.pieces[1].text = "<bos>";
+  EXPECT_ERROR(
+      load_model(model, R"({"add_bos_token":true})"),
+      "\"<s>\" is to be added to each text, but is no piece"
+  );
+  EXPECT_EQ(
+      load_model(model, R"({"add_bos_token":true,"bos_token":"<bos>"})")
+          ->encode("a"),
+      (Ids{1, 3, 4})
+  );
+}
+
 TEST(TokenizerDirectory, OtherClassesDoNotGetTheRulesOfQwen2) {
   TemporaryDirectory directory;
   write_qwen2_files(directory, "{}");

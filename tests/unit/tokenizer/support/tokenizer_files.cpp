@@ -1,5 +1,6 @@
 #include "tests/unit/tokenizer/support/tokenizer_files.h"
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "mlxcel/tokenizer/byte_level.h"
@@ -56,6 +57,46 @@ void write_qwen2_files(
       R"({"tokenizer_class":"Qwen2Tokenizer","added_tokens_decoder":)" +
           added_tokens + "}"
   );
+}
+
+namespace {
+
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value > 0x7f; value >>= 7) {
+    bytes += static_cast<char>(value | 0x80);
+  }
+  return bytes + static_cast<char>(value);
+}
+
+std::string number(uint32_t field, uint64_t value) {
+  return varint(field << 3) + varint(value);
+}
+
+std::string block(uint32_t field, const std::string& bytes) {
+  return varint(field << 3 | 2) + varint(bytes.size()) + bytes;
+}
+
+}  // namespace
+
+std::string SentencePieceBuilder::bytes() const {
+  std::string bytes;
+  for (const auto& piece : pieces) {
+    std::string score(sizeof(float), 0);
+    std::memcpy(score.data(), &piece.score, sizeof(float));
+    bytes += block(
+        1,
+        block(1, piece.text) + varint(2 << 3 | 5) + score +
+            number(3, static_cast<uint64_t>(piece.type))
+    );
+  }
+  bytes += block(2, number(3, model_type) + number(35, byte_fallback ? 1 : 0));
+  bytes += block(
+      3,
+      block(2, char_map) + number(3, add_dummy_prefix ? 1 : 0) +
+          number(4, remove_extra_whitespaces ? 1 : 0)
+  );
+  return bytes;
 }
 
 }  // namespace mlxcel::test

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "mlxcel/tokenizer/sentencepiece_file.h"
 #include "tests/unit/support/temporary_directory.h"
 
 namespace mlxcel::test {
@@ -14,6 +16,18 @@ std::string tiktoken_ranks();
 void write_qwen2_files(
     const TemporaryDirectory& directory, const std::string& added_tokens
 );
+/// A tokenizer.model file.
+struct SentencePieceBuilder {
+  std::vector<tokenizer::SentencePieceFile::Piece> pieces;
+  uint64_t model_type = 1;
+  bool byte_fallback = false;
+  std::string char_map;
+  bool add_dummy_prefix = true;
+  bool remove_extra_whitespaces = true;
+
+  std::string bytes() const;
+};
+
 /// `bytes` in base64 (RFC 4648).
 std::string base64(const std::string& bytes);
 

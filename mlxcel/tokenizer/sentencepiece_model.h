@@ -1,0 +1,120 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "mlxcel/tokenizer/model.h"
+#include "mlxcel/tokenizer/prefix_trie.h"
+#include "mlxcel/tokenizer/sentencepiece_file.h"
+
+namespace mlxcel::tokenizer {
+
+/// The pieces of a sentencepiece model, and what becomes of text that is
+/// none of them.
+class SentencePieceModel : public Model {
+ public:
+  /// By the kind of the file.
+  static std::unique_ptr<SentencePieceModel> make(const SentencePieceFile& file
+  );
+
+  SentencePieceFile::Type type(int32_t id) const {
+    return types_[static_cast<size_t>(id)];
+  }
+  /// The user-defined pieces, which no normalization changes.
+  const PrefixTrie& user_defined() const {
+    return user_defined_;
+  }
+
+ protected:
+  using Type = SentencePieceFile::Type;
+
+  explicit SentencePieceModel(const SentencePieceFile& file);
+
+  /// Appends ids: bytes in place of unknown text, or one id for a run of it
+  /// (src/sentencepiece_processor.cc, EncodeOptimized).
+  class Output {
+   public:
+    Output(const SentencePieceModel& model, std::vector<int32_t>& ids)
+        : model_(model), ids_(ids) {}
+    /// `id` is -1 for unknown text.
+    void add(std::string_view text, int32_t id);
+
+   private:
+    const SentencePieceModel& model_;
+    std::vector<int32_t>& ids_;
+    bool after_unknown_ = false;
+  };
+
+  bool is_user_defined(int32_t id) const {
+    return type(id) == Type::user_defined;
+  }
+  /// Neither control nor unknown nor a byte.
+  bool is_text(int32_t id) const {
+    return type(id) == Type::normal || type(id) == Type::user_defined ||
+           type(id) == Type::unused;
+  }
+  bool byte_fallback() const {
+    return byte_fallback_;
+  }
+
+ private:
+  std::vector<Type> types_;
+  PrefixTrie user_defined_;
+  bool byte_fallback_;
+  int32_t unknown_;
+  std::array<int32_t, 256> bytes_{};
+};
+
+/// The likeliest of all ways to cut a text into pieces (Kudo 2018;
+/// src/unigram_model.cc, EncodeOptimized: scores in float32, of equal ways
+/// the one found first).
+class SentencePieceUnigram : public SentencePieceModel {
+ public:
+  explicit SentencePieceUnigram(const SentencePieceFile& file);
+
+  std::unique_ptr<Scratch> make_scratch() const override;
+  void encode(
+      std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
+  ) const override;
+
+ private:
+  struct Work;
+  void find_ways(std::string_view text, Work& work) const;
+
+  PrefixTrie pieces_;
+  std::vector<float> scores_;  // by id
+  float unknown_score_;
+};
+
+/// Byte-pair encoding by the score of the merged piece, of equal ones the
+/// leftmost first (src/bpe_model.cc, SampleEncode). User-defined pieces are
+/// found first and stay whole; unused ones are taken apart again.
+class SentencePieceBpe : public SentencePieceModel {
+ public:
+  explicit SentencePieceBpe(const SentencePieceFile& file);
+
+  std::unique_ptr<Scratch> make_scratch() const override;
+  void encode(
+      std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
+  ) const override;
+
+ private:
+  struct Work;
+  void find_cuts(const SentencePieceFile& file);
+  void encode_part(std::string_view part, Work& work, Output& output) const;
+  void encode_word(std::string_view word, Work& work, std::vector<int32_t>& ids)
+      const;
+  void split(std::string_view text, Work& work) const;
+  void update(uint32_t at, std::string_view text, Work& work) const;
+  void merge(std::string_view text, Work& work) const;
+  void take_apart(
+      std::string_view piece, int depth, const Work& work, Output& output
+  ) const;
+
+  std::vector<uint32_t> ranks_;  // by id; lower merges earlier
+  bool has_unused_ = false;
+  bool cuts_at_mark_ = false;
+};
+
+}  // namespace mlxcel::tokenizer
