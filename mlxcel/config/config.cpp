@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
+#include "mlxcel/core/log.h"
 
 namespace mlxcel {
 
@@ -94,7 +96,15 @@ std::string sanitize_config_text(std::string_view text) {
 }
 
 Json parse_config(std::string_view text, std::string name) {
-  Json config = Json::parse(sanitize_config_text(text), std::move(name));
+  std::string repaired = sanitize_config_text(text);
+  if (repaired != text) {
+    log_debug(
+        name +
+        ": repaired a byte-order mark, a trailing comma or a number "
+        "that JSON doesn't have"
+    );
+  }
+  Json config = Json::parse(repaired, std::move(name));
   if (!config.is_object()) {
     config.reject("expected an object, got " + config.preview());
   }
@@ -103,22 +113,43 @@ Json parse_config(std::string_view text, std::string name) {
 
 Json read_config(const std::string& model_directory) {
   std::string path = join_path(model_directory, "config.json");
+  if (!path_exists(path)) {
+    fail(
+        ErrorCode::not_found,
+        "[config] " + path + ": missing; a model directory needs it"
+    );
+  }
   return parse_config(read_file(path, kConfigLimit), path);
 }
 
 Json text_config(const Json& config) {
-  auto nested = config.find("text_config");
-  if (!nested || !nested->is_object()) {
-    return config;
+  std::optional<Json> nested;
+  for (const char* key : {"text_config", "llm_config", "language_config"}) {
+    nested = config.find(key);
+    if (nested && nested->is_object()) {
+      break;
+    }
+    nested.reset();
+  }
+  if (!nested) {
+    auto thinker = config.find("thinker_config");
+    return thinker && thinker->is_object() ? text_config(*thinker) : config;
   }
   nlohmann::ordered_json hoisted = nested->raw();
-  for (const char* key :
-       {"quantization", "quantization_config", "tie_word_embeddings"}) {
+  for (const char* key : {"quantization", "quantization_config"}) {
     if (auto inherited = config.find(key); inherited && !nested->has(key)) {
       hoisted[key] = inherited->raw();
     }
   }
-  return Json::from(std::move(hoisted), config.document_name());
+  constexpr const char* kTied = "tie_word_embeddings";
+  if (auto tied = config.find(kTied)) {
+    hoisted[kTied] = tied->raw();
+  }
+  // Wrapped in its own key, so that messages name text_config.hidden_size.
+  nlohmann::ordered_json document;
+  document[nested->path()] = std::move(hoisted);
+  return Json::from(std::move(document), config.document_name())
+      .at(nested->path());
 }
 
 std::vector<int64_t> eos_token_ids(const Json& config) {

@@ -15,14 +15,17 @@ namespace mlxcel {
 std::string sanitize_config_text(std::string_view text);
 
 /// `config.json` of a model directory, sanitised and parsed.
-/// Throws Error naming the path.
+/// Throws Error naming the path; not_found if there is none.
 Json read_config(const std::string& model_directory);
 
 /// Parses config text that comes from elsewhere; `name` is for messages.
 Json parse_config(std::string_view text, std::string name);
 
-/// `text_config` where it exists, else the config itself. The hoisted object
-/// inherits `quantization` and `tie_word_embeddings` that it lacks.
+/// The settings of the text model: `text_config` (or `llm_config`,
+/// `language_config`, the same inside `thinker_config`) where it is an object,
+/// else the config itself. The nested object inherits the quantisation that it
+/// lacks; `tie_word_embeddings` at the top wins. Paths in messages start with
+/// the key of the nested object.
 Json text_config(const Json& config);
 
 /// Ids under `eos_token_id`: a number, a list (non-integers dropped) or none.

@@ -34,7 +34,10 @@ TEST(SanitizeConfig, LeavesLookalikesToTheParser) {
 
 TEST(Config, ReadsADirectory) {
   TemporaryDirectory dir;
-  EXPECT_ERROR(read_config(dir.path()), dir / "config.json");
+  EXPECT_ERROR(
+      read_config(dir.path()),
+      dir / "config.json" + ": missing; a model directory needs it"
+  );
   dir.write("config.json", R"({"max_position_embeddings": 2048,})");
   EXPECT_EQ(context_window(read_config(dir.path())), 2048);
   dir.write("config.json", "[]");
@@ -64,6 +67,37 @@ TEST(Config, TextConfigInheritsQuantization) {
   EXPECT_EQ(text.at("hidden_size").as_int(), 64);
   EXPECT_EQ(text.at("quantization").at("bits").as_int(), 4);
   EXPECT_FALSE(text.at("tie_word_embeddings").as_bool());
+  EXPECT_ERROR(text.at("vocab_size"), "text_config.vocab_size: required");
+}
+
+TEST(Config, TiedAtTheTopWins) {
+  Json config = parse_config(
+      R"({"tie_word_embeddings": false,
+          "text_config": {"tie_word_embeddings": true}})",
+      "f"
+  );
+  EXPECT_FALSE(text_config(config).at("tie_word_embeddings").as_bool());
+}
+
+TEST(Config, TextModelsUnderOtherNames) {
+  auto hidden = [](const char* text) {
+    return text_config(parse_config(text, "f")).at("hidden_size").path();
+  };
+  EXPECT_EQ(
+      hidden(R"({"llm_config": {"hidden_size": 1}})"), "llm_config.hidden_size"
+  );
+  EXPECT_EQ(
+      hidden(R"({"language_config": {"hidden_size": 1}})"),
+      "language_config.hidden_size"
+  );
+  EXPECT_EQ(
+      hidden(R"({"thinker_config": {"text_config": {"hidden_size": 1}}})"),
+      "thinker_config.text_config.hidden_size"
+  );
+  EXPECT_EQ(
+      hidden(R"({"hidden_size": 1, "text_config": [], "llm_config": null})"),
+      "hidden_size"
+  );
 }
 
 TEST(Config, EosIdsInAllForms) {
