@@ -17,7 +17,7 @@ std::unique_ptr<Normalizer> normalizer_from(const std::string& json) {
 }
 
 PreTokenizer pre_tokenizer_from(const std::string& json) {
-  return PreTokenizer(parse(json));
+  return PreTokenizer(parse(json), true);
 }
 
 Decoder decoder_from(const std::string& json) {
@@ -39,7 +39,7 @@ PreTokenizer byte_level_pre_tokenizer(
   nlohmann::ordered_json steps = nlohmann::ordered_json::array({split, bytes});
   nlohmann::ordered_json json = {
       {"type", "Sequence"}, {"pretokenizers", steps}};
-  return PreTokenizer(Json::from(std::move(json), "tokenizer"));
+  return PreTokenizer(Json::from(std::move(json), "tokenizer"), true);
 }
 
 }  // namespace mlxcel::tokenizer

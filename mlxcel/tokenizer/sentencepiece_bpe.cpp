@@ -77,7 +77,7 @@ void SentencePieceBpe::encode(
 ) const {
   auto& work = static_cast<Work&>(scratch);
   if (!cuts_at_mark_) {
-    Output output(*this, ids);
+    Output output(*this, piece, &ids, nullptr);
     encode_part(piece, work, output);
     return;
   }
@@ -92,6 +92,13 @@ void SentencePieceBpe::encode(
   encode_word(piece.substr(begin), work, ids);
 }
 
+void SentencePieceBpe::encode_tokens(
+    std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
+) const {
+  Output output(*this, piece, nullptr, &tokens);
+  encode_part(piece, static_cast<Work&>(scratch), output);
+}
+
 void SentencePieceBpe::encode_word(
     std::string_view word, Work& work, std::vector<int32_t>& ids
 ) const {
@@ -100,7 +107,7 @@ void SentencePieceBpe::encode_word(
     return;
   }
   size_t start = ids.size();
-  Output output(*this, ids);
+  Output output(*this, word, &ids, nullptr);
   encode_part(word, work, output);
   work.cache.put(word, hash, ids.data() + start, ids.size() - start);
 }

@@ -48,16 +48,38 @@ SentencePieceModel::SentencePieceModel(const SentencePieceFile& file)
 
 void SentencePieceModel::Output::add(std::string_view text, int32_t id) {
   bool unknown = id < 0 || id == model_.unknown_;
+  auto begin = static_cast<size_t>(text.data() - piece_.data());
   if (!unknown) {
-    ids_.push_back(id);
+    put(id, begin, begin + text.size());
   } else if (model_.byte_fallback_) {
-    for (char c : text) {
-      ids_.push_back(model_.bytes_[static_cast<unsigned char>(c)]);
-    }
+    put_bytes(text, begin);
   } else if (!after_unknown_) {
-    ids_.push_back(model_.unknown_);
+    put(model_.unknown_, begin, begin + text.size());
+  } else if (tokens_ != nullptr) {
+    tokens_->back().end = begin + text.size();
   }
   after_unknown_ = unknown;
+}
+
+void SentencePieceModel::Output::put(int32_t id, size_t begin, size_t end) {
+  if (ids_ != nullptr) {
+    ids_->push_back(id);
+  }
+  if (tokens_ != nullptr) {
+    tokens_->push_back({id, begin, end});
+  }
+}
+
+/// The last byte stands for the text, the others for nothing.
+void SentencePieceModel::Output::put_bytes(
+    std::string_view text, size_t begin
+) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool last = i + 1 == text.size();
+    put(model_.bytes_[static_cast<unsigned char>(text[i])],
+        begin,
+        last ? begin + text.size() : begin);
+  }
 }
 
 }  // namespace mlxcel::tokenizer

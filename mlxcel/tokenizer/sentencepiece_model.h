@@ -31,18 +31,28 @@ class SentencePieceModel : public Model {
 
   explicit SentencePieceModel(const SentencePieceFile& file);
 
-  /// Appends ids: bytes in place of unknown text, or one id for a run of it
-  /// (src/sentencepiece_processor.cc, EncodeOptimized).
+  /// Appends ids or tokens: bytes in place of unknown text, or one id for a
+  /// run of it (src/sentencepiece_processor.cc, EncodeOptimized).
   class Output {
    public:
-    Output(const SentencePieceModel& model, std::vector<int32_t>& ids)
-        : model_(model), ids_(ids) {}
-    /// `id` is -1 for unknown text.
+    Output(
+        const SentencePieceModel& model,
+        std::string_view piece,
+        std::vector<int32_t>* ids,
+        std::vector<Token>* tokens
+    )
+        : model_(model), piece_(piece), ids_(ids), tokens_(tokens) {}
+    /// `text` is a part of the piece; `id` is -1 for unknown text.
     void add(std::string_view text, int32_t id);
 
    private:
+    void put(int32_t id, size_t begin, size_t end);
+    void put_bytes(std::string_view text, size_t begin);
+
     const SentencePieceModel& model_;
-    std::vector<int32_t>& ids_;
+    std::string_view piece_;
+    std::vector<int32_t>* ids_;
+    std::vector<Token>* tokens_;
     bool after_unknown_ = false;
   };
 
@@ -77,9 +87,13 @@ class SentencePieceUnigram : public SentencePieceModel {
   void encode(
       std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
   ) const override;
+  void encode_tokens(
+      std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
+  ) const override;
 
  private:
   struct Work;
+  void encode_piece(std::string_view piece, Work& work, Output& output) const;
   void find_ways(std::string_view text, Work& work) const;
 
   PrefixTrie pieces_;
@@ -97,6 +111,9 @@ class SentencePieceBpe : public SentencePieceModel {
   std::unique_ptr<Scratch> make_scratch() const override;
   void encode(
       std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
+  ) const override;
+  void encode_tokens(
+      std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
   ) const override;
 
  private:

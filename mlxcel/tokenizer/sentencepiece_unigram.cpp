@@ -101,14 +101,26 @@ void SentencePieceUnigram::find_ways(std::string_view text, Work& work) const {
 void SentencePieceUnigram::encode(
     std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
 ) const {
-  auto& work = static_cast<Work&>(scratch);
+  Output output(*this, piece, &ids, nullptr);
+  encode_piece(piece, static_cast<Work&>(scratch), output);
+}
+
+void SentencePieceUnigram::encode_tokens(
+    std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
+) const {
+  Output output(*this, piece, nullptr, &tokens);
+  encode_piece(piece, static_cast<Work&>(scratch), output);
+}
+
+void SentencePieceUnigram::encode_piece(
+    std::string_view piece, Work& work, Output& output
+) const {
   find_ways(piece, work);
   work.ends.clear();
   for (auto end = static_cast<uint32_t>(piece.size()); end > 0;
        end = work.ways[end].begin) {
     work.ends.push_back(end);
   }
-  Output output(*this, ids);
   size_t begin = 0;
   for (auto end = work.ends.rbegin(); end != work.ends.rend(); ++end) {
     output.add(piece.substr(begin, *end - begin), work.ways[*end].id);
