@@ -20,6 +20,7 @@ void add_arch(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_synth(CLI::App& program);
 void add_score(CLI::App& program);
+void add_template(CLI::App& program);
 void add_completion(CLI::App& program);
 
 /// Text of --version.

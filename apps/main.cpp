@@ -66,6 +66,7 @@ int run(int argc, char** argv) {
   add_convert(program);
   add_arch(program);
   add_score(program);
+  add_template(program);
   add_bench(program);
   add_synth(program);
   add_completion(program);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "mlxcel/chat/template.h"
 #include "mlxcel/core/json.h"
 
 namespace mlxcel {
@@ -22,6 +23,11 @@ Json to_messages(const std::vector<ChatMessage>& messages);
 std::string plain_prompt(
     const std::vector<ChatMessage>& messages, bool add_generation_prompt = true
 );
+
+/// The same of the messages of any caller: `content` is a text or a list of
+/// parts whose texts count. Throws Error(invalid_input) naming what such a
+/// prompt cannot show.
+std::string plain_prompt(const RenderInput& input);
 
 /// The texts alone, a line end between them (--no-chat-template).
 std::string joined_prompt(const std::vector<ChatMessage>& messages);

@@ -197,6 +197,31 @@ Document normalize_messages(const Json& messages) {
   return all;
 }
 
+// Arguments of tool calls that are JSON text become what they say.
+void parse_arguments(Document& messages) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    auto calls = messages[i].find("tool_calls");
+    if (calls == messages[i].end() || !calls->is_array()) {
+      continue;
+    }
+    for (size_t j = 0; j < calls->size(); ++j) {
+      Document& call = (*calls)[j];
+      if (!call.is_object() || !call.contains("function")) {
+        continue;
+      }
+      Document& function = call["function"];
+      if (!function.is_object() || !function.contains("arguments") ||
+          !function["arguments"].is_string()) {
+        continue;
+      }
+      std::string name =
+          fmt::format("messages[{}].tool_calls[{}].function.arguments", i, j);
+      const auto& text = function["arguments"].get_ref<const std::string&>();
+      function["arguments"] = Document(Json::parse(text, name).raw());
+    }
+  }
+}
+
 void set_kwargs(Variables& variables, const Json& kwargs) {
   if (!kwargs.is_object()) {
     bad_input("template arguments: expected an object");
@@ -248,6 +273,9 @@ std::string ChatTemplate::State::render(
     std::rethrow_exception(chosen.error);
   }
   Document messages = normalize_messages(input.messages);
+  if (parses_arguments) {
+    parse_arguments(messages);
+  }
   if (with_tools) {
     require_objects(*input.tools, "tools");
   }
@@ -275,14 +303,20 @@ std::string ChatTemplate::State::render(
   variables.set("add_generation_prompt", input.add_generation_prompt);
   variables.set("messages", std::move(messages));
   std::string text = chat::render(
-      *chosen.program, origin, variables, input.limits, input.now, &generated
+      *chosen.program,
+      chosen.label,
+      variables,
+      input.limits,
+      input.now,
+      &generated
   );
   return continuation ? continuation->cut(std::move(text)) : text;
 }
 
-void ChatTemplate::State::add(std::string name, std::string source) {
+void ChatTemplate::State::add(
+    std::string name, std::string source, std::string label
+) {
   Variant variant;
-  std::string label = name == kDefaultName ? origin : origin + "#" + name;
   try {
     variant.program = chat::compile(source, label);
   } catch (const Error&) {
@@ -290,6 +324,13 @@ void ChatTemplate::State::add(std::string name, std::string source) {
   }
   variant.name = std::move(name);
   variant.source = std::move(source);
+  variant.label = std::move(label);
+  for (Variant& own : variants) {
+    if (own.name == variant.name) {
+      own = std::move(variant);
+      return;
+    }
+  }
   variants.push_back(std::move(variant));
 }
 
@@ -344,7 +385,7 @@ ChatTemplate ChatTemplate::from_source(
 ) {
   auto state = std::make_shared<State>();
   state->origin = name;
-  state->add(kDefaultName, source);
+  state->add(kDefaultName, source, name);
   return ChatTemplate(std::move(state));
 }
 

@@ -65,13 +65,22 @@ struct RenderedChat {
 /// Immutable; may be rendered by several threads at once.
 class ChatTemplate {
  public:
-  /// The template of a model directory, or nothing if it has none: the
-  /// `chat_template` of tokenizer_config.json (a string or a list of named
-  /// ones), chat_template.jinja, chat_template.json, in this order, but a
-  /// .jinja or .json that handles images goes first. Throws Error for a
-  /// malformed tokenizer_config.json; a template that cannot be parsed is
-  /// reported by render().
+  /// The template of a model directory: the `chat_template` of
+  /// tokenizer_config.json (a string or a list of named ones),
+  /// chat_template.jinja, and that of chat_template.json and
+  /// processor_config.json, in this order, but one of the last three that
+  /// handles images goes first. Files additional_chat_templates/NAME.jinja
+  /// add named ones. Where nothing is declared, what is known of the family
+  /// (builtin_templates.h), else nothing. Throws Error for a malformed
+  /// tokenizer_config.json and Error(unsupported) for a family whose prompts
+  /// no template makes; a template that cannot be parsed is reported by
+  /// render().
   static std::optional<ChatTemplate> load(const std::string& model_dir);
+  /// The template that is the text of a file, with the tokens of a model
+  /// directory (empty: of none).
+  static ChatTemplate load_file(
+      const std::string& path, const std::string& model_dir
+  );
   /// `name` is what errors call it: a file, an option.
   static ChatTemplate from_source(
       const std::string& source, const std::string& name
@@ -99,12 +108,11 @@ class ChatTemplate {
   /// does: for such a template thinking is off by default.
   bool closes_thought_channel() const;
 
- private:
   struct State;
-  friend struct TemplateFiles;
   explicit ChatTemplate(std::shared_ptr<const State> state)
       : state_(std::move(state)) {}
 
+ private:
   std::shared_ptr<const State> state_;
 };
 

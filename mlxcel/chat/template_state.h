@@ -18,12 +18,13 @@ struct ChatTemplate::State {
   struct Variant {
     std::string name;
     std::string source;
+    std::string label;  // in errors
     std::shared_ptr<const chat::Program> program;
     std::exception_ptr error;
   };
 
   std::string origin;
-  std::vector<Variant> variants;  // at least one
+  std::vector<Variant> variants;  // at least one when used
   /// "bos_token" and so on, from tokenizer_config.json.
   std::vector<std::pair<std::string, std::string>> special_tokens;
 
@@ -31,7 +32,11 @@ struct ChatTemplate::State {
       const RenderInput& input, std::vector<chat::GeneratedPart>& generated
   ) const;
   std::string names() const;
-  void add(std::string name, std::string source);
+  /// Whether arguments of tool calls that are JSON text become values first.
+  bool parses_arguments = false;
+
+  /// Replaces one of the same name.
+  void add(std::string name, std::string source, std::string label);
   /// The one to render with. Throws Error if there is none.
   const Variant& choose(
       const std::optional<std::string>& wanted, bool with_tools

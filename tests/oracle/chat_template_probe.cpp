@@ -44,8 +44,12 @@ mlxcel::RenderInput chat_input(const Json& input) {
   all.kwargs = input.find("kwargs");
   all.add_generation_prompt = input.bool_or("add_generation_prompt", false);
   all.continue_final_message = input.bool_or("continue_final_message", false);
-  all.bos_token = input.string_or("bos_token", "");
-  all.eos_token = input.string_or("eos_token", "");
+  if (auto token = input.find("bos_token")) {
+    all.bos_token = token->as_string();
+  }
+  if (auto token = input.find("eos_token")) {
+    all.eos_token = token->as_string();
+  }
   all.documents = input.find("documents");
   all.continued_member = input.string_or("continued_member", "content");
   if (auto name = input.find("template_name")) {

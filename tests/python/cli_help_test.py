@@ -9,7 +9,7 @@ import pytest
 from mlxcel_program import BUILD, PROGRAM, letters, needs_program, run  # noqa: F401
 
 pytestmark = needs_program
-COMMANDS = ["run", "generate", "convert", "arch", "score", "bench", "synth",
+COMMANDS = ["run", "generate", "convert", "arch", "score", "template", "bench", "synth",
             "completion"]
 
 

@@ -134,6 +134,92 @@ TEST_F(ChatTemplateFiles, NoDefaultTemplate) {
   }
 }
 
+TEST_F(ChatTemplateFiles, OfRepeatedNamesTheLastCounts) {
+  write_config(
+      {{"chat_template",
+        {{{"name", "default"}, {"template", "first"}},
+         {{"name", "default"}, {"template", "last"}}}}}
+  );
+  EXPECT_EQ(loaded(), "last");
+}
+
+TEST_F(ChatTemplateFiles, ProcessorConfigComesLast) {
+  write("processor_config.json", R"({"chat_template": "processor"})");
+  EXPECT_EQ(loaded(), "processor");
+  write("chat_template.json", R"({"chat_template": "json"})");
+  EXPECT_EQ(loaded(), "json");
+  nlohmann::ordered_json config = {{"chat_template", kImages}};
+  write("processor_config.json", config.dump());
+  EXPECT_EQ(loaded(), "Hi");
+}
+
+TEST_F(ChatTemplateFiles, AdditionalTemplates) {
+  fs::create_directories(dir_ / "additional_chat_templates");
+  write("additional_chat_templates/rag.jinja", "rag");
+  write("additional_chat_templates/notes.txt", "{{");
+  auto found = ChatTemplate::load(dir_.string());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->template_names(), std::vector<std::string>{"rag"});
+  EXPECT_THROW(found->render(hello()), Error);
+  write("chat_template.jinja", "plain");
+  EXPECT_EQ(loaded(), "plain");
+  RenderInput input = hello();
+  input.template_name = "rag";
+  EXPECT_EQ(ChatTemplate::load(dir_.string())->render(input), "rag");
+  write("additional_chat_templates/default.jinja", "other");
+  EXPECT_EQ(loaded(), "other");
+}
+
+// Of a family whose checkpoints have no template, only where there is none.
+TEST_F(ChatTemplateFiles, BuiltIn) {
+  write("config.json", R"({"model_type": "deepseek_v32"})");
+  EXPECT_EQ(
+      loaded(), "<｜begin▁of▁sentence｜><｜User｜>Hi<｜Assistant｜><think>"
+  );
+  write("chat_template.jinja", "own");
+  EXPECT_EQ(loaded(), "own");
+  write_config({{"chat_template_type", "deepseek_v32"}});
+  EXPECT_NE(loaded(), "own");
+  fs::remove(dir_ / "tokenizer_config.json");
+  fs::remove(dir_ / "chat_template.jinja");
+  write("config.json", R"({"model_type": "llama"})");
+  EXPECT_EQ(loaded(), "nothing");
+  write("config.json", R"({"model_type": "kimi_k3"})");
+  try {
+    ChatTemplate::load(dir_.string());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+  }
+}
+
+TEST_F(ChatTemplateFiles, ArgumentsThatAreNoJson) {
+  write("config.json", R"({"model_type": "deepseek_v32"})");
+  RenderInput input(messages(
+      R"([{"role": "user", "content": "a"}, {"role": "assistant",
+      "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}])"
+  ));
+  try {
+    ChatTemplate::load(dir_.string())->render(input);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(
+        error.message().find("messages[1].tool_calls[0].function.arguments"),
+        std::string::npos
+    ) << error.message();
+  }
+}
+
+TEST_F(ChatTemplateFiles, FileOfTheCaller) {
+  write_config({{"bos_token", "<s>"}, {"chat_template", "own"}});
+  write("mine.txt", "{{ bos_token }}mine");
+  std::string file = (dir_ / "mine.txt").string();
+  EXPECT_EQ(
+      ChatTemplate::load_file(file, dir_.string()).render(hello()), "<s>mine"
+  );
+  EXPECT_EQ(ChatTemplate::load_file(file, "").render(hello()), "mine");
+}
+
 TEST_F(ChatTemplateFiles, Tokens) {
   write_config(
       {{"bos_token", {{"content", "<s>"}}},
