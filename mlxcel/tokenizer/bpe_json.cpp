@@ -33,7 +33,7 @@ class BpeReader {
     if (!vocab || !merges) {
       reject(vocab ? "merges" : "vocab", "missing");
     }
-    read_vocab(*vocab);
+    vocab_ = read_vocab(*vocab, file_);
     read_merges(*merges);
   }
 
@@ -79,22 +79,6 @@ class BpeReader {
           )
       );
     }
-  }
-
-  void read_vocab(dom::object tokens) {
-    vocab_.reserve(tokens.size());
-    for (dom::key_value_pair field : tokens) {
-      uint64_t id = 0;
-      if (field.value.get(id) != simdjson::SUCCESS ||
-          id > static_cast<uint64_t>(Vocab::max_id)) {
-        reject(
-            fmt::format("vocab[{}]", quote(field.key)),
-            fmt::format("expected an id from 0 to {}", Vocab::max_id)
-        );
-      }
-      vocab_.add(field.key, static_cast<int32_t>(id));
-    }
-    vocab_.build();
   }
 
   void read_merges(dom::array merges) {

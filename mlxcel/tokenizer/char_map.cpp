@@ -59,17 +59,19 @@ CharMap::CharMap(std::string_view blob, const std::string& file) {
   }
 }
 
-CharMap::Match CharMap::find(std::string_view text) const {
-  Match match{0, {}};
+/// Gives the rules for what `text` begins with, from the shortest on, until
+/// `take` returns false.
+template <typename Take>
+void CharMap::search(std::string_view text, Take take) const {
   if (units_.empty()) {
-    return match;
+    return;
   }
   size_t node = offset(units_[0]);
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = 0; i < text.size() && text[i] != '\0'; ++i) {
     auto byte = static_cast<unsigned char>(text[i]);
     node ^= byte;
     if (node >= units_.size() || label(units_[node]) != byte) {
-      break;
+      return;
     }
     uint32_t unit = units_[node];
     node ^= offset(unit);
@@ -77,12 +79,30 @@ CharMap::Match CharMap::find(std::string_view text) const {
       continue;
     }
     size_t at = value(units_[node]);
-    bool whole = i + 1 == text.size() || !continues(text[i + 1]);
-    if (whole && at < replacements_.size() && !continues(replacements_[at])) {
-      match = {i + 1, replacements_.c_str() + at};
+    bool known = at < replacements_.size() && !continues(replacements_[at]);
+    if (known && !take(Match{i + 1, replacements_.c_str() + at})) {
+      return;
     }
   }
-  return match;
+}
+
+CharMap::Match CharMap::find(std::string_view text) const {
+  Match longest{0, {}};
+  search(text, [&](const Match& match) {
+    bool whole = match.length == text.size() || !continues(text[match.length]);
+    longest = whole ? match : longest;
+    return true;
+  });
+  return longest;
+}
+
+CharMap::Match CharMap::find_shortest(std::string_view text) const {
+  Match shortest{0, {}};
+  search(text, [&](const Match& match) {
+    shortest = match;
+    return false;
+  });
+  return shortest;
 }
 
 }  // namespace mlxcel::tokenizer

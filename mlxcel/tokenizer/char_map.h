@@ -24,8 +24,14 @@ class CharMap {
   };
   /// The longest rule for what `text`, valid UTF-8, begins with.
   Match find(std::string_view text) const;
+  /// The shortest rule, which may end inside a character: so the `tokenizers`
+  /// library has it.
+  Match find_shortest(std::string_view text) const;
 
  private:
+  template <typename Take>
+  void search(std::string_view text, Take take) const;
+
   std::vector<uint32_t> units_;
   std::string replacements_;
 };

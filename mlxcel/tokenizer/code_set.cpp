@@ -43,7 +43,7 @@ CodeSet CodeSet::with_categories(uint32_t mask) {
 
 CodeSet CodeSet::with_script(unsigned number) {
   return select([number](uint32_t a) {
-    return a >> unicode::script_shift == number;
+    return (a >> unicode::script_shift & unicode::script_mask) == number;
   });
 }
 

@@ -24,6 +24,15 @@ std::unique_ptr<Model> read_bpe(
 std::unique_ptr<Model> read_unigram(
     const simdjson::dom::object& json, const ModelContext& context
 );
+std::unique_ptr<Model> read_word_piece(
+    const simdjson::dom::object& json, const ModelContext& context
+);
+std::unique_ptr<Model> read_word_level(
+    const simdjson::dom::object& json, const ModelContext& context
+);
+
+/// `model.vocab`: ids by token. Throws Error(invalid_input) naming the token.
+Vocab read_vocab(const simdjson::dom::object& tokens, const std::string& file);
 
 /// Throws Error(invalid_input): `[file] field: reason`.
 [[noreturn]] void reject_json(

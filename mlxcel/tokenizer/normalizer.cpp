@@ -5,8 +5,10 @@
 #include <optional>
 
 #include "mlxcel/core/error.h"
+#include "mlxcel/tokenizer/character_normalizers.h"
 #include "mlxcel/tokenizer/normal_form.h"
 #include "mlxcel/tokenizer/pattern.h"
+#include "mlxcel/tokenizer/precompiled.h"
 #include "mlxcel/tokenizer/unicode.h"
 #include "mlxcel/tokenizer/utf8.h"
 
@@ -25,34 +27,6 @@ class Form : public Normalizer {
 
  private:
   NormalForm form_;
-};
-
-/// Character by character: no final sigma.
-class Lowercase : public Normalizer {
- public:
-  void apply(Text& text) const override {
-    std::string_view view = text.view();
-    TextEditor editor(text);
-    std::string lower;
-    const char* p = view.data();
-    while (p != view.data() + view.size()) {
-      const char* begin = p;
-      char32_t c = utf8::next(p);
-      auto size = static_cast<size_t>(p - begin);
-      char32_t changed = unicode::to_lower(c);
-      if (changed == c) {
-        editor.keep(size);
-        continue;
-      }
-      lower.clear();
-      utf8::append(lower, changed);
-      if (c == 0x130) {
-        utf8::append(lower, 0x307);
-      }
-      editor.swap(size, lower);
-    }
-    editor.finish();
-  }
 };
 
 class Prepend : public Normalizer {
@@ -183,7 +157,7 @@ std::unique_ptr<Normalizer> make_normalizer(const Json& json) {
     return std::make_unique<Form>(NormalForm::nfkd);
   }
   if (type == "Lowercase") {
-    return std::make_unique<Lowercase>();
+    return make_lowercase();
   }
   if (type == "Prepend") {
     return std::make_unique<Prepend>(json.at("prepend").as_string());
@@ -198,6 +172,21 @@ std::unique_ptr<Normalizer> make_normalizer(const Json& json) {
   }
   if (type == "Sequence") {
     return std::make_unique<Sequence>(json);
+  }
+  if (type == "BertNormalizer") {
+    return make_bert_normalizer(json);
+  }
+  if (type == "StripAccents") {
+    return make_strip_accents();
+  }
+  if (type == "Nmt") {
+    return make_nmt();
+  }
+  if (type == "ByteLevel") {
+    return make_byte_spelling();
+  }
+  if (type == "Precompiled") {
+    return make_precompiled(json);
   }
   unsupported_type(json, "normalizer", type);
 }

@@ -149,6 +149,77 @@ class Whitespace : public PreTokenizerStep {
   }
 };
 
+/// Cuts out one character.
+class CharDelimiterSplit : public PreTokenizerStep {
+ public:
+  explicit CharDelimiterSplit(const Json& json)
+      : pattern_(Regex::literal(json.at("delimiter").as_string())) {
+    char32_t c = 0;
+    if (!utf8::single(json.at("delimiter").as_string(), c)) {
+      json.at("delimiter").reject("expected one character");
+    }
+  }
+
+  void split(const Piece& piece, PieceSink& sink) const override {
+    split_by_pattern(piece, *pattern_, SplitBehavior::removed, false, sink);
+  }
+
+ private:
+  std::shared_ptr<const Regex> pattern_;
+};
+
+/// Cuts after every `length` characters.
+class FixedLength : public PreTokenizerStep {
+ public:
+  explicit FixedLength(const Json& json)
+      : length_(json.int_or("length", 5, 1)) {}
+
+  void split(const Piece& piece, PieceSink& sink) const override {
+    std::string_view text = piece.view();
+    size_t begin = 0;
+    int64_t count = 0;
+    for (size_t at = 0; at < text.size();) {
+      at += utf8::length(static_cast<unsigned char>(text[at]));
+      if (++count == length_ || at == text.size()) {
+        sink.take({piece.text, piece.begin + begin, piece.begin + at});
+        begin = at;
+        count = 0;
+      }
+    }
+  }
+
+ private:
+  int64_t length_;
+};
+
+/// Cuts where the script changes. What comes before the first character that
+/// has a script is lost: official.
+class UnicodeScripts : public PreTokenizerStep {
+ public:
+  void split(const Piece& piece, PieceSink& sink) const override {
+    std::string_view text = piece.view();
+    const unicode::RunTable& scripts = unicode::written_scripts();
+    const char* p = text.data();
+    uint16_t last = 0;
+    size_t begin = 0;
+    while (p != text.data() + text.size()) {
+      auto at = static_cast<size_t>(p - text.data());
+      uint16_t script = scripts[utf8::next(p)];
+      if (script == 0 || script == last) {
+        continue;
+      }
+      if (last != 0) {
+        sink.take({piece.text, piece.begin + begin, piece.begin + at});
+      }
+      begin = at;
+      last = script;
+    }
+    if (last != 0) {
+      sink.take({piece.text, piece.begin + begin, piece.end});
+    }
+  }
+};
+
 class MetaspaceStep : public PreTokenizerStep {
  public:
   explicit MetaspaceStep(const Json& json) : metaspace_(json) {}
@@ -163,6 +234,53 @@ class MetaspaceStep : public PreTokenizerStep {
  private:
   Metaspace metaspace_;
 };
+
+}  // namespace
+
+namespace {
+
+std::unique_ptr<PreTokenizerStep> make_step(
+    const Json& json, const std::string& type
+) {
+  if (type == "Split") {
+    return std::make_unique<Split>(json);
+  }
+  if (type == "Digits") {
+    return std::make_unique<AttributeSplit>(
+        unicode::numeric,
+        json.at("individual_digits").as_bool() ? SplitBehavior::isolated
+                                               : SplitBehavior::contiguous
+    );
+  }
+  if (type == "Punctuation") {
+    auto behavior = json.find("behavior");
+    return std::make_unique<AttributeSplit>(
+        unicode::punctuation,
+        behavior ? parse_split_behavior(*behavior) : SplitBehavior::isolated
+    );
+  }
+  if (type == "WhitespaceSplit") {
+    return std::make_unique<AttributeSplit>(
+        unicode::space, SplitBehavior::removed
+    );
+  }
+  if (type == "Whitespace") {
+    return std::make_unique<Whitespace>();
+  }
+  if (type == "CharDelimiterSplit") {
+    return std::make_unique<CharDelimiterSplit>(json);
+  }
+  if (type == "FixedLength") {
+    return std::make_unique<FixedLength>(json);
+  }
+  if (type == "UnicodeScripts") {
+    return std::make_unique<UnicodeScripts>();
+  }
+  if (type == "Metaspace") {
+    return std::make_unique<MetaspaceStep>(json);
+  }
+  unsupported_type(json, "pre-tokenizer", type);
+}
 
 }  // namespace
 
@@ -204,35 +322,27 @@ void PreTokenizer::add(const Json& json, bool last) {
     }
     return;
   }
-  if (type == "ByteLevel") {
+  if (type == "BertPreTokenizer") {
+    add(std::make_unique<AttributeSplit>(
+            unicode::space, SplitBehavior::removed
+        ),
+        json);
+    step = std::make_unique<AttributeSplit>(
+        unicode::punctuation, SplitBehavior::isolated
+    );
+  } else if (type == "ByteLevel") {
     step = std::make_unique<ByteLevel>(json, !last);
     gives_bytes_ = last;
     has_byte_level_ = true;
-  } else if (type == "Split") {
-    step = std::make_unique<Split>(json);
-  } else if (type == "Digits") {
-    step = std::make_unique<AttributeSplit>(
-        unicode::numeric,
-        json.at("individual_digits").as_bool() ? SplitBehavior::isolated
-                                               : SplitBehavior::contiguous
-    );
-  } else if (type == "Punctuation") {
-    auto behavior = json.find("behavior");
-    step = std::make_unique<AttributeSplit>(
-        unicode::punctuation,
-        behavior ? parse_split_behavior(*behavior) : SplitBehavior::isolated
-    );
-  } else if (type == "WhitespaceSplit") {
-    step = std::make_unique<AttributeSplit>(
-        unicode::space, SplitBehavior::removed
-    );
-  } else if (type == "Whitespace") {
-    step = std::make_unique<Whitespace>();
-  } else if (type == "Metaspace") {
-    step = std::make_unique<MetaspaceStep>(json);
   } else {
-    unsupported_type(json, "pre-tokenizer", type);
+    step = make_step(json, type);
   }
+  add(std::move(step), json);
+}
+
+void PreTokenizer::add(
+    std::unique_ptr<PreTokenizerStep> step, const Json& json
+) {
   if (steps_.size() == max_steps) {
     json.reject("more than 64 pre-tokenizers");
   }

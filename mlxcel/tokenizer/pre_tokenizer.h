@@ -48,6 +48,7 @@ class PreTokenizer {
  private:
   class Chain;
   void add(const Json& json, bool last);
+  void add(std::unique_ptr<PreTokenizerStep> step, const Json& json);
 
   std::vector<std::unique_ptr<PreTokenizerStep>> steps_;
   bool gives_bytes_ = false;

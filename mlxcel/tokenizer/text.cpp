@@ -1,5 +1,7 @@
 #include "mlxcel/tokenizer/text.h"
 
+#include <algorithm>
+
 #include "mlxcel/core/error.h"
 #include "mlxcel/tokenizer/utf8.h"
 
@@ -34,17 +36,48 @@ Text::Origin Text::origin(size_t byte) const {
   return {offset_ + begin, offset_ + begin + size};
 }
 
-TextEditor::TextEditor(Text& text) : text_(text) {
-  out_.reserve(text.view_.size());
-}
-
-void TextEditor::put(std::string_view bytes, Text::Origin origin) {
-  if (out_.size() + bytes.size() > text_.limit_) {
+void check_growth(const Text& text, size_t size) {
+  if (size > text.limit_) {
     fail(
         ErrorCode::invalid_input,
         "[tokenizer] the steps of the tokenizer blow up this text"
     );
   }
+}
+
+void apply_changes(Text& text, const std::vector<TextChange>& changes) {
+  std::string out;
+  std::vector<Text::Origin> origins;
+  size_t at = 0;
+  auto pass = [&](ptrdiff_t count) {
+    for (; count > 0 && at < text.view_.size(); --count) {
+      at += utf8::length(static_cast<unsigned char>(text.view_[at]));
+    }
+  };
+  for (const TextChange& change : changes) {
+    utf8::append(out, change.c);
+    check_growth(text, out.size());
+    if (text.tracked_) {
+      Text::Origin origin{text.offset_, text.offset_};
+      size_t source = change.added > 0 ? at - 1 : at;
+      if ((change.added <= 0 || at > 0) && !text.empty()) {
+        origin = text.origin(std::min(source, text.view_.size() - 1));
+      }
+      origins.resize(out.size(), origin);
+    }
+    pass(1 - change.added);
+  }
+  text.own_ = std::move(out);
+  text.view_ = text.own_;
+  text.origins_ = std::move(origins);
+}
+
+TextEditor::TextEditor(Text& text) : text_(text) {
+  out_.reserve(text.view_.size());
+}
+
+void TextEditor::put(std::string_view bytes, Text::Origin origin) {
+  check_growth(text_, out_.size() + bytes.size());
   out_ += bytes;
   if (text_.tracked_) {
     origins_.insert(origins_.end(), bytes.size(), origin);

@@ -42,6 +42,8 @@ class Text {
 
  private:
   friend class TextEditor;
+  friend void apply_changes(Text&, const std::vector<struct TextChange>&);
+  friend void check_growth(const Text&, size_t);
 
   std::string_view view_;
   std::string own_;  // what view_ shows once the text has been edited
@@ -91,6 +93,19 @@ class TextEditor {
   std::string out_;
   std::vector<Text::Origin> origins_;
 };
+
+/// A character of a new text and how many characters were added with it: 1:
+/// it is new; 0: it replaces the next one; -n: n behind that one go too.
+struct TextChange {
+  char32_t c;
+  ptrdiff_t added;
+};
+
+/// Rewrites a whole text as the official library aligns it. Throws
+/// Error(invalid_input) like TextEditor.
+void apply_changes(Text& text, const std::vector<TextChange>& changes);
+/// Throws it if a text may not grow to `size` bytes.
+void check_growth(const Text& text, size_t size);
 
 /// A part of a text, the unit that pre-tokenizers cut.
 struct Piece {

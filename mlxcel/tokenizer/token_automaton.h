@@ -44,6 +44,12 @@ class TokenAutomaton {
       state = cells_[state].fallback;
     }
   }
+  /// The state behind a byte for a text that is a beginning of a token, or
+  /// none.
+  uint32_t child(uint32_t state, unsigned char byte) const {
+    uint32_t next = cells_[state].base ^ byte;
+    return cells_[next].parent == state ? next : none;
+  }
   /// The longest token that ends in a state, or none.
   uint32_t first_output(uint32_t state) const {
     return cells_[state].output;

@@ -177,6 +177,12 @@ std::unique_ptr<Model> read_model(
   if (type == "Unigram") {
     return read_unigram(model, {file, reads_bytes});
   }
+  if (type == "WordPiece") {
+    return read_word_piece(model, {file, reads_bytes});
+  }
+  if (type == "WordLevel") {
+    return read_word_level(model, {file, reads_bytes});
+  }
   fail(
       ErrorCode::unsupported,
       fmt::format("[{}] model: the type {} is not supported", file, quote(type))

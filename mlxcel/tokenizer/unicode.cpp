@@ -42,6 +42,13 @@ const AttributeTable& attributes() {
   return table;
 }
 
+const RunTable& written_scripts() {
+  static const RunTable table(
+      std::span(written_script_runs, written_script_run_count)
+  );
+  return table;
+}
+
 char32_t to_lower(char32_t c) {
   if (c < 0x80) {
     return c >= 'A' && c <= 'Z' ? c + 32 : c;

@@ -61,6 +61,12 @@ enum Attribute : uint32_t {
   class_zero = 1u << 18,  // younger than its combining classes
 };
 constexpr unsigned script_shift = 20;
+constexpr uint32_t script_mask = 0x1f;
+enum RemovedAttribute : uint32_t {
+  bert_removed = 1u << 25,  // by the clean-up of BertNormalizer
+  bert_accent = 1u << 26,   // by its strip_accents
+  combining = 1u << 27,     // by StripAccents
+};
 
 struct AttributeRun {
   uint32_t first;
@@ -79,6 +85,11 @@ struct LowercaseRun {
 extern const LowercaseRun lowercase_runs[];
 extern const unsigned lowercase_run_count;
 
+/// Scripts as the UnicodeScripts pre-tokenizer tells them apart, by number; 0
+/// goes with any neighbour.
+extern const RunTable::Run written_script_runs[];
+extern const unsigned written_script_run_count;
+
 /// Attributes by code point.
 class AttributeTable {
  public:
@@ -94,6 +105,9 @@ class AttributeTable {
 
 /// The one table, made at first use.
 const AttributeTable& attributes();
+
+/// The one table of written_script_runs, made at first use.
+const RunTable& written_scripts();
 
 /// The lower case of `c`, or `c` itself. U+0130 has two characters, of which
 /// this is the first and U+0307 the second.

@@ -24,7 +24,8 @@ SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Thai", "Latin", "Greek",
 (ONIG_WORD, WORD, ALPHABETIC, LOWERCASE, UPPERCASE, NUMERIC, PUNCTUATION, SPACE,
  NFC_SAFE, NFD_SAFE, NFKC_SAFE, NFKD_SAFE, KEEP, CLASS_ZERO) = (
      1 << bit for bit in range(5, 19))
-SCRIPT_SHIFT = 20
+SCRIPT_SHIFT = 20  # five bits
+BERT_REMOVED, BERT_ACCENT, COMBINING = (1 << bit for bit in range(25, 28))
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xd800 <= c < 0xe000]
 FORMS = {name: getattr(normalizers, name)()
@@ -72,6 +73,7 @@ def attributes():
     for index, name in enumerate(SCRIPTS, 1):
         mark(members(r"\p{%s}" % name), index << SCRIPT_SHIFT)
     split_by_character(attrs)
+    removed_characters(attrs)
     normal_forms(attrs)
     return attrs
 
@@ -91,6 +93,46 @@ def split_by_character(attrs):
             attrs[c] |= PUNCTUATION
         is_space = spaces.pre_tokenize_str(text)[0][0] == "a"
         assert is_space == bool(attrs[c] & SPACE), hex(c)
+
+
+def removed_characters(attrs):
+    clean = normalizers.BertNormalizer(True, False, False, False)
+    bare = normalizers.BertNormalizer(False, False, True, False)
+    combining = normalizers.StripAccents()
+    for c in CODE_POINTS:
+        char = chr(c)
+        attrs[c] |= BERT_REMOVED if clean.normalize_str(char) == "" else 0
+        attrs[c] |= COMBINING if combining.normalize_str(char) == "" else 0
+        if (FORMS["NFD"].normalize_str(char) == char
+                and bare.normalize_str(char) == ""):
+            attrs[c] |= BERT_ACCENT
+
+
+def written_scripts():
+    """(first, number) of runs of characters that UnicodeScripts keeps
+    together; 0 goes with any neighbour."""
+    scripts = pre_tokenizers.UnicodeScripts()
+
+    def together(text):
+        return len(scripts.pre_tokenize_str(text)) == 1
+
+    numbers, runs = [], []
+    for c in CODE_POINTS:
+        char = chr(c)
+        if together("a" + char) and together("\u044f" + char):
+            number = 0
+        elif runs and runs[-1][1] and together(
+                numbers[runs[-1][1] - 1] + char):
+            number = runs[-1][1]
+        else:
+            number = next((i for i, known in enumerate(numbers, 1)
+                           if together(known + char)), 0)
+            if number == 0:
+                numbers.append(char)
+                number = len(numbers)
+        if not runs or runs[-1][1] != number:
+            runs.append((c, number))
+    return runs
 
 
 def normal_forms(attrs):
@@ -174,6 +216,12 @@ def main():
         out.write("{0x%x,0x%x,%d,%d},\n" % run)
     out.write("};\nconst unsigned lowercase_run_count =\n"
               "    sizeof(lowercase_runs) / sizeof(lowercase_runs[0]);\n\n")
+    out.write("const RunTable::Run written_script_runs[] = {\n")
+    for run in written_scripts():
+        out.write("{0x%x,%d},\n" % run)
+    out.write("};\nconst unsigned written_script_run_count = sizeof("
+              "written_script_runs)\n"
+              "    / sizeof(written_script_runs[0]);\n\n")
     out.write("}  // namespace mlxcel::unicode\n")
 
 

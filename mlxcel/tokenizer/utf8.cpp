@@ -75,6 +75,14 @@ void append(std::string& out, char32_t c) {
   }
 }
 
+size_t count(std::string_view text) {
+  size_t characters = 0;
+  for (char c : text) {
+    characters += (static_cast<unsigned char>(c) & 0xc0) != 0x80 ? 1 : 0;
+  }
+  return characters;
+}
+
 bool valid(std::string_view text) {
   return simdjson::validate_utf8(text.data(), text.size());
 }

@@ -37,6 +37,9 @@ size_t last_begin(std::string_view text);
 
 void append(std::string& out, char32_t c);
 
+/// Number of characters.
+size_t count(std::string_view text);
+
 bool valid(std::string_view text);
 
 /// How many of the leading bytes are certain: all of them, or all but a
