@@ -171,8 +171,8 @@ TEST(HostileTokenizer, AddedTokens) {
 
 TEST(HostileTokenizer, UnknownParts) {
   TokenizerFile file = small_file();
-  file.model = R"({"type":"WordLevel","vocab":{}})";
-  expect_refused(file.text(), "the type \"WordLevel\" is not supported");
+  file.model = R"({"type":"Novel","vocab":{}})";
+  expect_refused(file.text(), "the type \"Novel\" is not supported");
   file.model = "[]";
   expect_refused(file.text(), "model: expected an object");
   expect_refused(R"({"version":"2.0"})", "version");

@@ -103,8 +103,8 @@ TEST(Normalizer, SequenceGoesInOrder) {
 
 TEST(Normalizer, UnknownTypeIsNamed) {
   EXPECT_ERROR(
-      normalized(R"({"type":"Precompiled"})", ""),
-      "the normalizer type \"Precompiled\" is not supported"
+      normalized(R"({"type":"Novel"})", ""),
+      "the normalizer type \"Novel\" is not supported"
   );
 }
 

@@ -145,8 +145,8 @@ TEST(PreTokenizer, MetaspaceSchemes) {
 
 TEST(PreTokenizer, UnknownTypeIsNamed) {
   EXPECT_ERROR(
-      pieces(R"({"type":"UnicodeScripts"})", ""),
-      "the pre-tokenizer type \"UnicodeScripts\" is not supported"
+      pieces(R"({"type":"Novel"})", ""),
+      "the pre-tokenizer type \"Novel\" is not supported"
   );
   EXPECT_ERROR(
       pieces(split("(", "Isolated"), ""), "[test] pattern.Regex: [regex]"
