@@ -59,9 +59,11 @@ format: check-setup ## formats the sources in place
 	@git ls-files -z -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh' | \
 	  xargs -0 clang-format -i
 
-bench: model ## measures against llama.cpp and mlx-lm, alternately
+bench: model oracles ## measures against other programs, alternately
 	@bench/peers/llama_cpp.sh
 	@bench/peers/mlx_lm.sh
+	@tests/oracle/fetch_vocabularies.sh
+	@cmake --build $(build_dir) -j $(JOBS) --target mlxcel_tokenizer_bench
 	@python3 bench/run.py --build $(build_dir) $(BENCH_ARGS)
 
 install: build ## installs to PREFIX (/usr/local), below DESTDIR if given

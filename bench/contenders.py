@@ -144,3 +144,20 @@ class FirstToken:
             "What is the capital of France?", "-n", generate,
             "--threads", threads], first_byte=True)
         return {"first_token_s": done.first_byte_s} | done.resources
+
+
+class Tokenizer:
+    """One thread loads a tokenizer, encodes a text and decodes the ids."""
+
+    def __init__(self, name, command, model, text):
+        self.name = name
+        self.command = [*command, model, text]
+
+    def run(self, _prompt, _generate, _threads):
+        done = Finished(self.command)
+        found = json.loads(done.output)
+        megabytes = found["bytes"] / 1e6
+        return {"load_ms": 1e3 * found["load"],
+                "encode_mb_s": megabytes / found["encode"],
+                "decode_mb_s": megabytes / found["decode"],
+                } | done.resources

@@ -30,6 +30,7 @@ SMOLLM2_Q4_0 = MODELS / "SmolLM2-135M-Instruct.Q4_0.gguf"
 QWEN3_CONFIG = ROOT / "bench" / "configs" / "qwen3-0.6b.json"
 QWEN3 = MODELS / "qwen3-0.6b-synth-4bit-g64"
 QWEN3_Q4_0 = MODELS / "qwen3-0.6b-synth.Q4_0.gguf"
+MIXED_TEXT = MODELS / "mixed-text-10mb.txt"
 
 
 class Tools:
@@ -39,7 +40,11 @@ class Tools:
         peers = Path(os.environ.get("MLXCEL_PEERS_DIR",
                                     Path.home() / ".cache/mlxcel-peers"))
         llama_cpp = peers / "llama.cpp-0.3.36" / "bin"
-        self.mlxcel = Path(build_dir).resolve() / "mlxcel"
+        build_dir = Path(build_dir).resolve()
+        self.mlxcel = build_dir / "mlxcel"
+        self.tokenizer_bench = build_dir / "mlxcel_tokenizer_bench"
+        self.oracle_python = ROOT / ".venv-oracle" / "bin" / "python"
+        self.vocabularies = peers / "vocabularies-0.3.36"
         self.llama_bench = llama_cpp / "llama-bench"
         self.llama_quantize = llama_cpp / "llama-quantize"
         self.mlx_lm_python = peers / "mlx-lm-0.32.2" / "bin" / "python"
@@ -119,11 +124,36 @@ def start_case(tools):
     }
 
 
+def tokenizer_case(title, vocabulary):
+    def case(tools):
+        model = MODELS / f"tokenizer-{vocabulary}"
+        make(model, lambda new: [
+            tools.mlxcel, "convert", "--tokenizer-only",
+            tools.vocabularies / f"ggml-vocab-{vocabulary}.gguf", new])
+        make(MIXED_TEXT, lambda new: [
+            sys.executable, ROOT / "bench" / "mixed_text.py", new])
+        wheel = ROOT / "bench" / "peers" / "tokenizers_wheel.py"
+        return {
+            "title": f"{title} tokenizer, 10 MB of mixed text",
+            "prompt": None, "generate": None, "rounds": None, "threads": [1],
+            "contenders": [
+                contenders.Tokenizer("mlxcel", [tools.tokenizer_bench],
+                                     model, MIXED_TEXT),
+                contenders.Tokenizer("tokenizers wheel",
+                                     [tools.oracle_python, wheel],
+                                     model, MIXED_TEXT)],
+        }
+    return case
+
+
 CASES = {
     "smollm2": smollm2_case,
     "qwen3-0.6b": qwen3_case,
     "mlx-lm": mlx_lm_case,
     "start": start_case,
+    "tokenizer-llama3": tokenizer_case("Llama 3's", "llama-bpe"),
+    "tokenizer-qwen2": tokenizer_case("Qwen2's", "qwen2"),
+    "tokenizer-gemma4": tokenizer_case("Gemma 4's", "gemma-4"),
 }
 
 

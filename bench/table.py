@@ -6,6 +6,9 @@ COLUMNS = [
     # key, heading, format, whether mlxcel is compared on it
     ("prefill_tok_s", "prefill tok/s", "{:.1f}", True),
     ("decode_tok_s", "decode tok/s", "{:.1f}", True),
+    ("load_ms", "load ms", "{:.0f}", True),
+    ("encode_mb_s", "encode MB/s", "{:.2f}", True),
+    ("decode_mb_s", "decode MB/s", "{:.2f}", True),
     ("first_token_s", "first token s", "{:.3f}", False),
     ("peak_rss_mb", "peak RSS MB", "{:.0f}", False),
 ]
@@ -53,8 +56,10 @@ def heading(result, rounds):
     parts = [result["title"]]
     if result["prompt"]:
         parts.append(f"prompt {result['prompt']}")
-    parts += [f"generate {result['generate']}",
-              f"{result['threads']} threads", f"{rounds} rounds"]
+    if result["generate"]:
+        parts.append(f"generate {result['generate']}")
+    plural = "" if result["threads"] == 1 else "s"
+    parts += [f"{result['threads']} thread{plural}", f"{rounds} rounds"]
     return "\n### " + ", ".join(parts)
 
 

@@ -9,10 +9,10 @@
 #include "mlxcel/core/file.h"
 #include "mlxcel/tokenizer/tokenizer.h"
 
-/// mlxcel_tokenizer_bench MODEL_DIR TEXT_FILE ROUNDS
+/// mlxcel_tokenizer_bench MODEL_DIR TEXT_FILE
 ///
-/// Loads, then encodes the text's lines and decodes their ids, on one thread.
-/// Prints one line of JSON per round: seconds of each, tokens, bytes.
+/// Loads, then encodes the text piece by piece and decodes the ids, on one
+/// thread. Prints one line of JSON: seconds of each, tokens, bytes.
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -33,9 +33,9 @@ std::vector<std::string> pieces_of(const std::string& text) {
   return pieces;
 }
 
-void round(
-    const std::string& model_dir, const std::vector<std::string>& pieces
-) {
+void run(const std::string& model_dir, const std::string& text_file) {
+  std::vector<std::string> pieces =
+      pieces_of(mlxcel::read_file(text_file, uint64_t{1} << 30));
   auto start = Clock::now();
   auto tokenizer = mlxcel::Tokenizer::load(model_dir);
   double load = seconds_since(start);
@@ -61,21 +61,17 @@ void round(
       tokens,
       bytes
   );
-  std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "mlxcel_tokenizer_bench MODEL_DIR TEXT_FILE ROUNDS\n");
+  if (argc != 3) {
+    std::fprintf(stderr, "mlxcel_tokenizer_bench MODEL_DIR TEXT_FILE\n");
     return 2;
   }
   try {
-    auto pieces = pieces_of(mlxcel::read_file(argv[2], uint64_t{1} << 30));
-    for (int i = std::stoi(argv[3]); i > 0; --i) {
-      round(argv[1], pieces);
-    }
+    run(argv[1], argv[2]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
