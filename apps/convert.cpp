@@ -34,6 +34,11 @@ void add_convert(CLI::App& program) {
   command->add_flag(
       "--force", options->convert.force, "Replace an existing directory"
   );
+  command->add_flag(
+      "--tokenizer-only",
+      options->convert.tokenizer_only,
+      "Write only the tokenizer's files"
+  );
   command->callback([options] {
     convert::ConvertReport report = convert::convert_gguf(
         options->input, options->output, options->convert

@@ -20,6 +20,9 @@ namespace {
 
 using Object = nlohmann::ordered_json;
 
+constexpr int64_t max_tokens = INT32_MAX;
+constexpr int64_t default_context = 2048;
+
 std::string spelled(FloatType type) {
   switch (type) {
     case FloatType::f16:
@@ -188,6 +191,51 @@ void add_notes(
   }
 }
 
+void write_tokenizer(
+    const OutputDirectory& out,
+    const GgufFile& gguf,
+    const GgufTokenizer& tokenizer,
+    const std::string& vocabulary,
+    ConvertReport& report
+) {
+  std::string context = report.architecture + ".context_length";
+  int64_t length =
+      gguf.find_int(context, 1, INT32_MAX).value_or(default_context);
+  write_text(
+      out,
+      "generation_config.json",
+      generation_config(tokenizer).dump(2) + "\n",
+      report
+  );
+  write_text(out, "tokenizer.json", vocabulary, report);
+  write_text(
+      out,
+      "tokenizer_config.json",
+      tokenizer_config(tokenizer, length).dump(2) + "\n",
+      report
+  );
+}
+
+void write_model(
+    const OutputDirectory& out,
+    const GgufFile& gguf,
+    const ModelPlan& plan,
+    const GgufTokenizer& tokenizer,
+    const ConvertOptions& options,
+    ConvertReport& report
+) {
+  TensorConverter converter(gguf, plan, options.dense);
+  report.model_type = plan.parameters.model_type;
+  report.tensors = static_cast<int64_t>(gguf.tensors().size());
+  write_text(
+      out,
+      "config.json",
+      full_config(plan, tokenizer, converter).dump(2) + "\n",
+      report
+  );
+  write_tensors(out, plan, converter, options.shard_bytes, report);
+}
+
 std::string megabytes(uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
@@ -201,37 +249,23 @@ ConvertReport convert_gguf(
 ) {
   double start = os::now();
   GgufFile gguf = GgufFile::open(file);
-  ModelPlan plan = plan_model(gguf);
-  GgufTokenizer tokenizer = read_tokenizer(gguf, plan.parameters.vocab_size);
+  ConvertReport report;
+  report.architecture = gguf.need_string("general.architecture");
+  report.source_bytes = gguf.file().bytes().size();
+  std::optional<ModelPlan> plan;
+  if (!options.tokenizer_only) {
+    plan = plan_model(gguf);
+  }
+  GgufTokenizer tokenizer =
+      read_tokenizer(gguf, plan ? plan->parameters.vocab_size : max_tokens);
+  report.tokens = static_cast<int64_t>(tokenizer.tokens.size());
   std::string vocabulary = tokenizer_json(gguf, tokenizer);
 
   OutputDirectory out(out_dir, options.force);
-  TensorConverter converter(gguf, plan, options.dense);
-  ConvertReport report;
-  report.architecture = gguf.need_string("general.architecture");
-  report.model_type = plan.parameters.model_type;
-  report.tensors = static_cast<int64_t>(gguf.tensors().size());
-  report.source_bytes = gguf.file().bytes().size();
-  write_text(
-      out,
-      "config.json",
-      full_config(plan, tokenizer, converter).dump(2) + "\n",
-      report
-  );
-  write_text(
-      out,
-      "generation_config.json",
-      generation_config(tokenizer).dump(2) + "\n",
-      report
-  );
-  write_text(out, "tokenizer.json", vocabulary, report);
-  write_text(
-      out,
-      "tokenizer_config.json",
-      tokenizer_config(tokenizer, plan.parameters.context).dump(2) + "\n",
-      report
-  );
-  write_tensors(out, plan, converter, options.shard_bytes, report);
+  write_tokenizer(out, gguf, tokenizer, vocabulary, report);
+  if (plan) {
+    write_model(out, gguf, *plan, tokenizer, options, report);
+  }
   add_notes(gguf, tokenizer, report);
   if (gguf.file().faulted()) {
     fail(
@@ -245,16 +279,24 @@ ConvertReport convert_gguf(
 }
 
 std::string ConvertReport::describe() const {
-  std::string text = fmt::format(
-      "{} ({}): {} tensors, {:.1f} M parameters, {} -> {} in {:.1f} s",
-      architecture,
-      model_type,
-      tensors,
-      static_cast<double>(parameters) / 1e6,
-      megabytes(source_bytes),
-      megabytes(written_bytes),
-      seconds
-  );
+  std::string text = model_type.empty()
+                         ? fmt::format(
+                               "{}: a tokenizer of {} tokens in {:.1f} s",
+                               architecture,
+                               tokens,
+                               seconds
+                           )
+                         : fmt::format(
+                               "{} ({}): {} tensors, {:.1f} M parameters, {} "
+                               "-> {} in {:.1f} s",
+                               architecture,
+                               model_type,
+                               tensors,
+                               static_cast<double>(parameters) / 1e6,
+                               megabytes(source_bytes),
+                               megabytes(written_bytes),
+                               seconds
+                           );
   for (const TypeReport& type : types) {
     text += fmt::format(
         "\n  {:<5} x {:<4} -> {}: {} -> {}, {}",

@@ -14,6 +14,9 @@ struct ConvertOptions {
   /// Writes into an output directory that holds files already: its model
   /// files are replaced, everything else in it is left alone.
   bool force = false;
+  /// Writes only what belongs to the tokenizer; the file need not hold a
+  /// model.
+  bool tokenizer_only = false;
   /// Bytes of tensors per SafeTensors file.
   uint64_t shard_bytes = SafetensorsWriter::kShardBytes;
 };
@@ -32,7 +35,8 @@ struct TypeReport {
 
 struct ConvertReport {
   std::string architecture;  // general.architecture
-  std::string model_type;    // of config.json
+  std::string model_type;    // of config.json; empty without a model
+  int64_t tokens = 0;        // of the tokenizer
   int64_t tensors = 0;       // of the GGUF file
   uint64_t parameters = 0;
   uint64_t source_bytes = 0;   // of the GGUF file

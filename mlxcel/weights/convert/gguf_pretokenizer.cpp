@@ -21,8 +21,20 @@ constexpr const char* kTekken =
 constexpr const char* kSeedCoder =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+constexpr const char* kQwen35 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kDeepseekLetters =
+    R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)";
+// Falcon's: punctuation, GPT-2's expression, numbers, then three digits.
+constexpr const char* kFalconSteps =
+    R"({"type":"Punctuation","behavior":"Contiguous"},)"
+    R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,)"
+    R"("use_regex":true},{"type":"Digits","individual_digits":false},)"
+    R"({"type":"Split","pattern":{"Regex":"[0-9][0-9][0-9]"},)"
+    R"("behavior":"Isolated","invert":false})";
+
 // What stands before the conversion of bytes to characters.
-enum class Cut { nothing, digits, expressions };
+enum class Cut { nothing, digits, expressions, falcon };
 
 struct Known {
   std::vector<const char*> names;
@@ -40,13 +52,7 @@ const std::vector<Known>& known_pre_tokenizers() {
        Cut::nothing,
        {},
        true},
-      {{"smollm",
-        "starcoder",
-        "refact",
-        "command-r",
-        "codeshell",
-        "exaone",
-        "minerva-7b"},
+      {{"smollm", "starcoder", "refact", "codeshell", "exaone", "minerva-7b"},
        Cut::digits,
        {},
        true},
@@ -57,6 +63,19 @@ const std::vector<Known>& known_pre_tokenizers() {
        false,
        true,
        true},
+      {{"command-r"}, Cut::digits, {}, true, true},
+      {{"mpt", "olmo"}, Cut::nothing, {}, true, true},
+      {{"falcon"}, Cut::falcon, {}, false},
+      {{"qwen35"}, Cut::expressions, {kQwen35}, false, true},
+      {{"deepseek-llm"},
+       Cut::expressions,
+       {R"([\r\n])",
+        kDeepseekLetters,
+        R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)",
+        R"(\s+$)",
+        R"([一-龥ࠀ-一가-퟿]+)",
+        R"(\p{N})"},
+       false},
       {{"smaug-bpe", "dbrx"}, Cut::expressions, {kLlama3}, false},
       {{"qwen2"}, Cut::expressions, {kQwen2}, false, true},
       {{"deepseek-r1-qwen", "kormo", "f2llmv2", "megrez"},
@@ -90,6 +109,9 @@ void append_step(std::string& out, const std::string& step) {
 
 std::string pre_tokenizer_json(const Known& known) {
   std::string json = R"({"type":"Sequence","pretokenizers":[)";
+  if (known.cut == Cut::falcon) {
+    return json + kFalconSteps + "]}";
+  }
   if (known.cut == Cut::digits) {
     append_step(json, R"({"type":"Digits","individual_digits":true})");
   }

@@ -14,6 +14,8 @@ namespace mlxcel::convert {
 
 namespace {
 
+using Kind = GgufTokenizerKind;
+
 constexpr const char* kTokens = "tokenizer.ggml.tokens";
 
 // Texts that end a generation wherever they are tokens: the list of
@@ -115,11 +117,17 @@ void read_special(
     }
     return found;
   };
-  bool sentencepiece = !tokenizer.byte_level;
+  bool sentencepiece = tokenizer.kind == Kind::sentencepiece;
   tokenizer.bos = id("bos", sentencepiece ? 1 : -1);
   tokenizer.eos = id("eos", sentencepiece ? 2 : -1);
   tokenizer.unk = id("unknown", sentencepiece ? 0 : -1);
   tokenizer.pad = id("padding", -1);
+  if (tokenizer.kind == Kind::word_piece) {
+    // The key of the separator is misspelt in the format.
+    tokenizer.cls = id("cls", -1);
+    tokenizer.sep = id("seperator", -1);
+    tokenizer.mask = id("mask", -1);
+  }
 
   auto mark = [&](std::optional<int64_t> token) {
     if (token) {
@@ -152,7 +160,7 @@ void read_switches(
   tokenizer.add_eos =
       gguf.find_bool("tokenizer.ggml.add_eos_token").value_or(false);
   tokenizer.space_prefix = gguf.find_bool("tokenizer.ggml.add_space_prefix")
-                               .value_or(!tokenizer.byte_level);
+                               .value_or(tokenizer.kind == Kind::sentencepiece);
   if (tokenizer.add_bos && !tokenizer.bos) {
     gguf.reject(
         "tokenizer.ggml.bos_token_id", "missing, but it is to be added"
@@ -291,9 +299,15 @@ std::vector<Merge> derive_merges(
   return merges;
 }
 
-// Puts bos and eos around a sequence; "null" if neither is added.
+// Puts bos and eos, or cls and sep, around a sequence; "null" if neither is
+// added.
 std::string post_processor_json(const GgufTokenizer& tokenizer) {
-  if (!tokenizer.add_bos && !tokenizer.add_eos) {
+  bool words = tokenizer.kind == Kind::word_piece;
+  std::optional<int64_t> front = words ? tokenizer.cls : tokenizer.bos;
+  std::optional<int64_t> back = words ? tokenizer.sep : tokenizer.eos;
+  bool in_front = words ? front.has_value() : tokenizer.add_bos;
+  bool behind = words ? back.has_value() : tokenizer.add_eos;
+  if (!in_front && !behind) {
     return "null";
   }
   nlohmann::ordered_json special = nlohmann::ordered_json::object();
@@ -305,12 +319,13 @@ std::string post_processor_json(const GgufTokenizer& tokenizer) {
   };
   auto sequence = [&](const char* name, int type) {
     nlohmann::ordered_json parts = nlohmann::ordered_json::array();
-    if (tokenizer.add_bos) {
-      parts.push_back(piece(tokenizer.bos, type));
+    // The second text of a pair of word pieces shares the separator.
+    if (in_front && !(words && type == 1)) {
+      parts.push_back(piece(front, type));
     }
     parts.push_back({{"Sequence", {{"id", name}, {"type_id", type}}}});
-    if (tokenizer.add_eos) {
-      parts.push_back(piece(tokenizer.eos, type));
+    if (behind) {
+      parts.push_back(piece(back, type));
     }
     return parts;
   };
@@ -335,6 +350,18 @@ struct Parts {
   std::string model_head;  // of the model, up to its vocabulary
 };
 
+std::string unknown_token(const GgufTokenizer& tokenizer) {
+  std::string text;
+  if (tokenizer.unk) {
+    append_json(text, tokenizer.tokens[static_cast<size_t>(*tokenizer.unk)]);
+  }
+  return text.empty() ? "null" : text;
+}
+
+constexpr const char* kBpeHead =
+    R"("type":"BPE","dropout":null,"continuing_subword_prefix":null,)"
+    R"("end_of_word_suffix":null,)";
+
 Parts byte_level_parts(const GgufTokenizer& tokenizer) {
   PreTokenizer pre = *pre_tokenizer(tokenizer.pre);
   return {
@@ -343,9 +370,44 @@ Parts byte_level_parts(const GgufTokenizer& tokenizer) {
       .decoder = R"({"type":"ByteLevel","add_prefix_space":true,)"
                  R"("trim_offsets":true,"use_regex":true})",
       .model_head = fmt::format(
-          R"("unk_token":null,"fuse_unk":false,"byte_fallback":false,)"
+          R"({}"unk_token":null,"fuse_unk":false,"byte_fallback":false,)"
           R"("ignore_merges":{})",
+          kBpeHead,
           pre.ignore_merges
+      ),
+  };
+}
+
+// BERT's, cased if the vocabulary is (transformers, convert_slow_tokenizer.py,
+// BertConverter).
+bool is_cased(const GgufTokenizer& tokenizer) {
+  for (size_t i = 0; i < tokenizer.tokens.size(); ++i) {
+    if (tokenizer.types[i] != TokenType::normal) {
+      continue;
+    }
+    for (char c : tokenizer.tokens[i]) {
+      if (c >= 'A' && c <= 'Z') {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Parts word_piece_parts(const GgufTokenizer& tokenizer) {
+  return {
+      .normalizer = fmt::format(
+          R"({{"type":"BertNormalizer","clean_text":true,)"
+          R"("handle_chinese_chars":true,"strip_accents":null,)"
+          R"("lowercase":{}}})",
+          !is_cased(tokenizer)
+      ),
+      .pre_tokenizer = R"({"type":"BertPreTokenizer"})",
+      .decoder = R"({"type":"WordPiece","prefix":"##","cleanup":true})",
+      .model_head = fmt::format(
+          R"("type":"WordPiece","unk_token":{},)"
+          R"("continuing_subword_prefix":"##","max_input_chars_per_word":100)",
+          unknown_token(tokenizer)
       ),
   };
 }
@@ -360,11 +422,6 @@ Parts sentencepiece_parts(const GgufTokenizer& tokenizer) {
       std::find(
           tokenizer.types.begin(), tokenizer.types.end(), TokenType::byte
       ) != tokenizer.types.end();
-  std::string unknown = "null";
-  if (tokenizer.unk) {
-    unknown.clear();
-    append_json(unknown, tokenizer.tokens[static_cast<size_t>(*tokenizer.unk)]);
-  }
   return {
       .normalizer = tokenizer.space_prefix
                         ? fmt::format(
@@ -383,63 +440,143 @@ Parts sentencepiece_parts(const GgufTokenizer& tokenizer) {
               : ""
       ),
       .model_head = fmt::format(
-          R"("unk_token":{},"fuse_unk":true,"byte_fallback":{},)"
+          R"({}"unk_token":{},"fuse_unk":true,"byte_fallback":{},)"
           R"("ignore_merges":false)",
-          unknown,
+          kBpeHead,
+          unknown_token(tokenizer),
           bytes
       ),
   };
+}
+
+Kind read_kind(const GgufFile& gguf) {
+  std::string model = gguf.need_string("tokenizer.ggml.model");
+  if (model == "gpt2") {
+    return Kind::byte_level;
+  }
+  if (model == "llama") {
+    return Kind::sentencepiece;
+  }
+  if (model == "gemma4") {
+    return Kind::spaced_bpe;
+  }
+  if (model == "bert") {
+    return Kind::word_piece;
+  }
+  gguf.reject(
+      "tokenizer.ggml.model",
+      quote(model) + " is not supported, expected gpt2, llama, gemma4 or bert",
+      ErrorCode::unsupported
+  );
+}
+
+void read_merges(const GgufFile& gguf, GgufTokenizer& tokenizer) {
+  tokenizer.merges = gguf.strings("tokenizer.ggml.merges");
+  if (gguf.find("tokenizer.ggml.merges") == nullptr) {
+    gguf.reject("tokenizer.ggml.merges", "missing");
+  }
+}
+
+void read_scores(const GgufFile& gguf, GgufTokenizer& tokenizer) {
+  const char* key = "tokenizer.ggml.scores";
+  tokenizer.scores = gguf.floats(key);
+  if (tokenizer.scores.size() != tokenizer.tokens.size()) {
+    gguf.reject(
+        key,
+        fmt::format(
+            "{} scores for {} tokens",
+            tokenizer.scores.size(),
+            tokenizer.tokens.size()
+        )
+    );
+  }
+  for (size_t i = 0; i < tokenizer.scores.size(); ++i) {
+    if (!std::isfinite(tokenizer.scores[i])) {
+      gguf.reject(fmt::format("{}[{}]", key, i), "not finite");
+    }
+  }
+}
+
+// What decides how text becomes tokens. Whether a BOS is added by default.
+bool read_rules(const GgufFile& gguf, GgufTokenizer& tokenizer) {
+  switch (tokenizer.kind) {
+    case Kind::sentencepiece:
+      read_scores(gguf, tokenizer);
+      return true;
+    case Kind::spaced_bpe:
+      read_merges(gguf, tokenizer);
+      return true;
+    case Kind::word_piece:
+      return false;
+    case Kind::byte_level:
+      break;
+  }
+  tokenizer.pre = gguf.need_string("tokenizer.ggml.pre");
+  auto pre = pre_tokenizer(tokenizer.pre);
+  if (!pre) {
+    gguf.reject(
+        "tokenizer.ggml.pre",
+        quote(tokenizer.pre) + " is not a known pre-tokenizer",
+        ErrorCode::unsupported
+    );
+  }
+  read_merges(gguf, tokenizer);
+  return pre->add_bos;
+}
+
+Parts make_parts(const GgufTokenizer& tokenizer) {
+  switch (tokenizer.kind) {
+    case Kind::byte_level:
+      return byte_level_parts(tokenizer);
+    case Kind::word_piece:
+      return word_piece_parts(tokenizer);
+    default:
+      return sentencepiece_parts(tokenizer);
+  }
+}
+
+void append_merges(
+    std::string& out, const GgufFile& gguf, const GgufTokenizer& tokenizer
+) {
+  TokenIds ids = index_tokens(gguf, tokenizer.tokens);
+  if (tokenizer.kind != Kind::sentencepiece) {
+    append_listed_merges(out, gguf, tokenizer, ids);
+    return;
+  }
+  for (const Merge& merge : derive_merges(tokenizer, ids)) {
+    append_merge(
+        out,
+        tokenizer.tokens[static_cast<size_t>(merge.left)],
+        tokenizer.tokens[static_cast<size_t>(merge.right)]
+    );
+  }
+}
+
+// The tokens of BERT's vocab.txt: GGUF marks the starts of words instead of
+// what continues them (llama.cpp, convert_hf_to_gguf.py, BertModel).
+void restore_word_pieces(GgufTokenizer& tokenizer) {
+  constexpr std::string_view mark = "▁";
+  for (size_t i = 0; i < tokenizer.tokens.size(); ++i) {
+    std::string& token = tokenizer.tokens[i];
+    if (token.starts_with(mark)) {
+      token.erase(0, mark.size());
+    } else if (tokenizer.types[i] == TokenType::normal) {
+      token.insert(0, "##");
+    }
+  }
 }
 
 }  // namespace
 
 GgufTokenizer read_tokenizer(const GgufFile& gguf, int64_t vocab_size) {
   GgufTokenizer tokenizer{};
-  std::string model = gguf.need_string("tokenizer.ggml.model");
-  if (model != "gpt2" && model != "llama") {
-    gguf.reject(
-        "tokenizer.ggml.model",
-        quote(model) + " is not supported, expected gpt2 or llama",
-        ErrorCode::unsupported
-    );
-  }
-  tokenizer.byte_level = model == "gpt2";
+  tokenizer.kind = read_kind(gguf);
   read_tokens(gguf, vocab_size, tokenizer);
   read_types(gguf, tokenizer);
-  bool bos_by_default = true;
-  if (tokenizer.byte_level) {
-    tokenizer.pre = gguf.need_string("tokenizer.ggml.pre");
-    auto pre = pre_tokenizer(tokenizer.pre);
-    if (!pre) {
-      gguf.reject(
-          "tokenizer.ggml.pre",
-          quote(tokenizer.pre) + " is not a known pre-tokenizer",
-          ErrorCode::unsupported
-      );
-    }
-    bos_by_default = pre->add_bos;
-    tokenizer.merges = gguf.strings("tokenizer.ggml.merges");
-    if (gguf.find("tokenizer.ggml.merges") == nullptr) {
-      gguf.reject("tokenizer.ggml.merges", "missing");
-    }
-  } else {
-    tokenizer.scores = gguf.floats("tokenizer.ggml.scores");
-    if (tokenizer.scores.size() != tokenizer.tokens.size()) {
-      gguf.reject(
-          "tokenizer.ggml.scores",
-          fmt::format(
-              "{} scores for {} tokens",
-              tokenizer.scores.size(),
-              tokenizer.tokens.size()
-          )
-      );
-    }
+  if (tokenizer.kind == Kind::word_piece) {
+    restore_word_pieces(tokenizer);
   }
-  for (size_t i = 0; i < tokenizer.scores.size(); ++i) {
-    if (!std::isfinite(tokenizer.scores[i])) {
-      gguf.reject(fmt::format("tokenizer.ggml.scores[{}]", i), "not finite");
-    }
-  }
+  bool bos_by_default = read_rules(gguf, tokenizer);
   read_special(gguf, index_tokens(gguf, tokenizer.tokens), tokenizer);
   read_switches(gguf, bos_by_default, tokenizer);
   tokenizer.chat_template =
@@ -453,9 +590,7 @@ GgufTokenizer read_tokenizer(const GgufFile& gguf, int64_t vocab_size) {
 std::string tokenizer_json(
     const GgufFile& gguf, const GgufTokenizer& tokenizer
 ) {
-  TokenIds ids = index_tokens(gguf, tokenizer.tokens);
-  Parts parts = tokenizer.byte_level ? byte_level_parts(tokenizer)
-                                     : sentencepiece_parts(tokenizer);
+  Parts parts = make_parts(tokenizer);
   std::string out =
       "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n"
       "  \"padding\": null,\n  \"added_tokens\": [";
@@ -464,23 +599,15 @@ std::string tokenizer_json(
   out += ",\n  \"pre_tokenizer\": " + parts.pre_tokenizer;
   out += ",\n  \"post_processor\": " + post_processor_json(tokenizer);
   out += ",\n  \"decoder\": " + parts.decoder;
-  out += ",\n  \"model\": {\"type\":\"BPE\",\"dropout\":null,";
-  out += R"("continuing_subword_prefix":null,"end_of_word_suffix":null,)";
-  out += parts.model_head + ",\n    \"vocab\": {";
+  out += ",\n  \"model\": {" + parts.model_head + ",\n    \"vocab\": {";
   append_vocabulary(out, tokenizer);
-  out += "\n    },\n    \"merges\": [";
-  if (tokenizer.byte_level) {
-    append_listed_merges(out, gguf, tokenizer, ids);
-  } else {
-    for (const Merge& merge : derive_merges(tokenizer, ids)) {
-      append_merge(
-          out,
-          tokenizer.tokens[static_cast<size_t>(merge.left)],
-          tokenizer.tokens[static_cast<size_t>(merge.right)]
-      );
-    }
+  out += "\n    }";
+  if (tokenizer.kind != Kind::word_piece) {
+    out += ",\n    \"merges\": [";
+    append_merges(out, gguf, tokenizer);
+    out += "\n    ]";
   }
-  out += "\n    ]\n  }\n}\n";
+  out += "\n  }\n}\n";
   return out;
 }
 
@@ -488,7 +615,8 @@ nlohmann::ordered_json tokenizer_config(
     const GgufTokenizer& tokenizer, int64_t context
 ) {
   nlohmann::ordered_json json;
-  json["tokenizer_class"] = "PreTrainedTokenizerFast";
+  bool words = tokenizer.kind == Kind::word_piece;
+  json["tokenizer_class"] = words ? "BertTokenizer" : "PreTrainedTokenizerFast";
   auto put = [&](const char* name, std::optional<int64_t> id) {
     if (id) {
       json[name] = tokenizer.tokens[static_cast<size_t>(*id)];
@@ -498,8 +626,15 @@ nlohmann::ordered_json tokenizer_config(
   put("eos_token", tokenizer.eos);
   put("unk_token", tokenizer.unk);
   put("pad_token", tokenizer.pad);
-  json["add_bos_token"] = tokenizer.add_bos;
-  json["add_eos_token"] = tokenizer.add_eos;
+  put("cls_token", tokenizer.cls);
+  put("sep_token", tokenizer.sep);
+  put("mask_token", tokenizer.mask);
+  if (words) {
+    json["do_lower_case"] = !is_cased(tokenizer);
+  } else {
+    json["add_bos_token"] = tokenizer.add_bos;
+    json["add_eos_token"] = tokenizer.add_eos;
+  }
   json["clean_up_tokenization_spaces"] = false;
   json["model_max_length"] = context;
   if (!tokenizer.chat_template.empty()) {

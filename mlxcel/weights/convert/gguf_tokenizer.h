@@ -21,18 +21,29 @@ enum class TokenType : int32_t {
   byte = 6,
 };
 
+/// Kinds of tokenizer, by tokenizer.ggml.model.
+enum class GgufTokenizerKind {
+  byte_level,     // gpt2: byte-level BPE
+  sentencepiece,  // llama: BPE by the scores of pieces
+  spaced_bpe,     // gemma4: BPE with merges on text whose spaces are marked
+  word_piece,     // bert
+};
+
 /// What a GGUF file says about its tokenizer. Views point into the file.
 struct GgufTokenizer {
-  bool byte_level;  // gpt2: byte-level BPE; else llama: SentencePiece's BPE
+  GgufTokenizerKind kind;
   std::string pre;  // tokenizer.ggml.pre, byte-level only
   std::vector<std::string> tokens;
   std::vector<TokenType> types;
   std::vector<float> scores;                 // SentencePiece only
-  std::span<const std::string_view> merges;  // byte-level only
+  std::span<const std::string_view> merges;  // not SentencePiece
   std::optional<int64_t> bos;
   std::optional<int64_t> eos;
   std::optional<int64_t> unk;
   std::optional<int64_t> pad;
+  std::optional<int64_t> cls;  // word pieces only, as the two below
+  std::optional<int64_t> sep;
+  std::optional<int64_t> mask;
   std::vector<int64_t> stops;  // ids that end a generation, eos first
   bool add_bos;
   bool add_eos;
@@ -41,7 +52,8 @@ struct GgufTokenizer {
 };
 
 /// Reads and checks the tokenizer.ggml.* metadata. Defaults are llama.cpp's
-/// (src/llama-vocab.cpp). Throws Error naming the file and the key.
+/// (src/llama-vocab.cpp). `vocab_size`: the most tokens there may be. Throws
+/// Error naming the file and the key.
 GgufTokenizer read_tokenizer(const GgufFile& gguf, int64_t vocab_size);
 
 /// tokenizer.json as the tokenizers library reads it.
