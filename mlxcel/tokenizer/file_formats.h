@@ -36,4 +36,8 @@ Parts read_sentencepiece(
     const std::string& path, const TokenizerConfig& config
 );
 
+/// tokenizer.jsonl of PLaMo: lines of [token, score, kind], the number of a
+/// line is the id. Ids 0 to 3 are unk, bos, eos and pad.
+Parts read_plamo(const std::string& path, const TokenizerConfig& config);
+
 }  // namespace mlxcel::tokenizer

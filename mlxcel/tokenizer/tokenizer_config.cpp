@@ -127,6 +127,8 @@ void read_fields(const Json& json, TokenizerConfig& config) {
   config.add_eos_token = find_bool(json, "add_eos_token");
   config.add_prefix_space = find_bool(json, "add_prefix_space");
   config.legacy = find_bool(json, "legacy");
+  config.breaks_runs = json.has("break_around_consecutive_spaces_threshold") ||
+                       json.has("break_around_repeated_chars_threshold");
   read_bert_options(json, config);
 }
 

@@ -25,6 +25,8 @@ struct TokenizerConfig {
   std::optional<bool> add_eos_token;
   std::optional<bool> add_prefix_space;
   std::optional<bool> legacy;
+  /// PLaMo's break_around_... thresholds are given.
+  bool breaks_runs = false;
   // Of BERT's files.
   std::optional<bool> do_lower_case;
   std::optional<bool> do_basic_tokenize;

@@ -45,6 +45,9 @@ class Search {
     if (auto file = find_tiktoken()) {
       return read_tiktoken(*file, config_, tiktoken_family(*file));
     }
+    if (path_exists(path("tokenizer.jsonl"))) {
+      return read_plamo(path("tokenizer.jsonl"), config_);
+    }
     if (has_qwen2_files()) {
       return read_qwen2_files(dir_, config_);
     }

@@ -286,5 +286,46 @@ TEST(HostileSentencePiece, ChainsOfUnusedPieces) {
   EXPECT_FALSE(Tokenizer::load(directory.path())->encode(text).empty());
 }
 
+TEST(HostilePlamo, BrokenLines) {
+  std::string rows = plamo_rows();
+  auto error = [&](const std::string& more) {
+    return load_error("tokenizer.jsonl", rows + more);
+  };
+  EXPECT_EQ(error(""), "no error");
+  EXPECT_EQ(error("[\"x\", -1, \"NORMAL\"]"), "no error");
+  for (const char* line :
+       {"\n",
+        "[]",
+        "[\"x\"]",
+        "[\"\", 0]",
+        "[1, 0]",
+        "[\"x\", \"y\"]",
+        "[\"x\", 1e999]",
+        "[\"x\", NaN]",
+        "{\"x\": 0}",
+        "[\"x\", 0, 1]",
+        "[\"\xff\", 0]",
+        "[[[["}) {
+    EXPECT_NE(error(line).find("line 261"), std::string::npos)
+        << line << ": " << error(line);
+  }
+  EXPECT_NE(
+      load_error("tokenizer.jsonl", "").find("no byte token <0x00>"),
+      std::string::npos
+  );
+  for (size_t cut = 1; cut < 40; ++cut) {
+    load_error("tokenizer.jsonl", rows.substr(0, rows.size() - cut));
+  }
+}
+
+TEST(HostilePlamo, LongTextTakesLinearTime) {
+  TemporaryDirectory directory;
+  directory.write("tokenizer.jsonl", plamo_rows());
+  std::string text(1 << 20, 'a');
+  EXPECT_EQ(
+      Tokenizer::load(directory.path())->encode(text).size(), text.size()
+  );
+}
+
 }  // namespace
 }  // namespace mlxcel::test

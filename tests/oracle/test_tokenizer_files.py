@@ -348,3 +348,80 @@ def test_sentencepiece_with_a_configuration(tmp_path):
         model_proto=model.SerializeToString())
     assert differences(texts, official.encode(texts),
                        probe(tmp_path, texts)) == []
+
+
+# PLaMo's tokenizer.jsonl.
+
+class Plamo:
+    """The rules of tokenization_plamo.py, written plainly: the cheapest way
+    from the end of the text in whole numbers, of equal ones the longest piece;
+    what looks like a special token stands by itself.
+    """
+
+    MARKED = re.compile(r"(<\|plamo:[^|\s]{0,64}\|>)")
+    UNKNOWN = 10_000_000
+
+    def __init__(self, rows):
+        self.bytes = {}
+        self.costs = {}
+        for i, (text, score, kind) in enumerate(rows):
+            if kind == "BYTE":
+                self.bytes[int(text[3:5], 16)] = i
+            elif round(score * 1e4) > -2 * self.UNKNOWN:
+                self.costs[text] = (-round(score * 1e4), i)
+        self.longest = max(map(len, self.costs))
+
+    def encode(self, text):
+        return [i for part in self.MARKED.split(text) for i in self.cut(part)]
+
+    def cut(self, text):
+        best = [(0, 0, -1)] * (len(text) + 1)
+        for i in reversed(range(len(text))):
+            ways = []
+            for size in range(min(self.longest, len(text) - i), 0, -1):
+                if text[i:i + size] in self.costs:
+                    cost, piece = self.costs[text[i:i + size]]
+                    ways.append((best[i + size][0] + cost, size, piece))
+            ways.append((best[i + 1][0] + self.UNKNOWN, 1, -1))
+            best[i] = min(ways, key=lambda way: way[0])
+        ids = []
+        i = 0
+        while i < len(text):
+            _, size, piece = best[i]
+            ids += [piece] if piece >= 0 else [
+                self.bytes[b] for b in text[i].encode()]
+            i += size
+        return ids
+
+
+@pytest.fixture(scope="module")
+def plamo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plamo")
+    train_sentencepiece(folder, SENTENCEPIECE["unigram-bytes"])
+    official = spm.SentencePieceProcessor(str(folder / "tokenizer.model"))
+    (folder / "tokenizer.model").unlink()
+    rows = [[f"<|plamo:{name}|>", 0.0, kind] for name, kind in (
+        ("unk", "UNKNOWN"), ("bos", "CONTROL"), ("eos", "CONTROL"),
+        ("pad", "CONTROL"))]
+    for i in range(official.piece_size()):
+        text = official.id_to_piece(i).replace("\u2581", " ")
+        if official.is_byte(i):
+            rows.append([text, -100.0, "BYTE"])
+        elif not official.is_control(i) and not official.is_unknown(i):
+            rows.append([text, round(official.get_score(i), 3), "NORMAL"])
+    rows.append(["<|plamo:op|>", 0.0, "CONTROL"])
+    (folder / "tokenizer.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows))
+    write_config(folder, add_bos_token=True)
+    return folder, Plamo(rows)
+
+
+def test_plamo(plamo):
+    folder, official = plamo
+    texts = hard_texts("plamo", ["<|plamo:eos|>", "<|plamo:op|>", "<|plamo:",
+                                 "<|plamo:x|>", "|>"])
+    expected = [[1] + official.encode(text) for text in texts]
+    assert differences(texts, expected, probe(folder, texts)) == []
+    decoded = probe(folder, expected, "--skip-special")
+    shown = [text.replace("<|plamo:eos|>", "") for text in texts]
+    assert differences(texts, shown, decoded) == []

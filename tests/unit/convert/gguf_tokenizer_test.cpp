@@ -240,10 +240,52 @@ TEST_F(GgufTokenizerTest, EqualScoresMergeInTheOrderOfTheTokens) {
   EXPECT_EQ(text(builder)["model"]["merges"][0], json::parse(R"(["a","b"])"));
 }
 
+// GGUF marks the starts of words, vocab.txt what continues them.
+TEST_F(GgufTokenizerTest, WordPieces) {
+  GgufBuilder builder;
+  builder.put("tokenizer.ggml.model", "bert");
+  builder.put(
+      "tokenizer.ggml.tokens",
+      std::vector<std::string>{
+          "[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581he", "llo"}
+  );
+  builder.put_array<int32_t>(
+      "tokenizer.ggml.token_type", GgufType::int32, {3, 3, 3, 3, 1, 1}
+  );
+  builder.put("tokenizer.ggml.unknown_token_id", uint32_t{1});
+  builder.put("tokenizer.ggml.cls_token_id", uint32_t{2});
+  builder.put("tokenizer.ggml.seperator_token_id", uint32_t{3});
+  json t = text(builder);
+  EXPECT_EQ(t["model"]["type"], "WordPiece");
+  EXPECT_EQ(t["model"]["vocab"]["he"], 4);
+  EXPECT_EQ(t["model"]["vocab"]["##llo"], 5);
+  EXPECT_EQ(t["model"]["unk_token"], "[UNK]");
+  EXPECT_EQ(t["normalizer"]["lowercase"], true);
+  EXPECT_EQ(t["post_processor"]["single"].size(), 3u);
+  EXPECT_EQ(t["post_processor"]["pair"].size(), 5u);
+  EXPECT_EQ(tokenizer_config(tokenizer_, 512)["cls_token"], "[CLS]");
+}
+
+TEST_F(GgufTokenizerTest, SpacedBpeKeepsItsMerges) {
+  GgufBuilder builder;
+  builder.put("tokenizer.ggml.model", "gemma4");
+  builder.put(
+      "tokenizer.ggml.tokens",
+      std::vector<std::string>{"<pad>", "<unk>", "<bos>", "a", "b", "ab"}
+  );
+  builder.put("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
+  builder.put("tokenizer.ggml.unknown_token_id", uint32_t{1});
+  builder.put("tokenizer.ggml.bos_token_id", uint32_t{2});
+  json t = text(builder);
+  EXPECT_EQ(t["model"]["merges"][0], json::parse(R"(["a","b"])"));
+  EXPECT_EQ(t["normalizer"]["type"], "Replace");
+  EXPECT_EQ(t["post_processor"]["single"].size(), 2u);
+}
+
 TEST_F(GgufTokenizerTest, FaultsAreNamed) {
   GgufBuilder model = byte_level();
-  model.replace("tokenizer.ggml.model", "bert");
-  EXPECT_ERROR(read(model), "tokenizer.ggml.model: \"bert\" is not supported");
+  model.replace("tokenizer.ggml.model", "rwkv");
+  EXPECT_ERROR(read(model), "tokenizer.ggml.model: \"rwkv\" is not supported");
 
   GgufBuilder none = byte_level();
   none.remove("tokenizer.ggml.tokens");

@@ -219,6 +219,37 @@ TEST(SentencePieceModel, ABosThatIsNoPieceIsAnError) {
   );
 }
 
+TEST(PlamoFile, CheapestPiecesAndBytes) {
+  TemporaryDirectory directory;
+  std::string rows = plamo_rows() +
+                     R"(["a", -1, "NORMAL"]
+["b", -1, "NORMAL"]
+["ab", -2, "NORMAL"]
+["bc", -9, "NORMAL"])";
+  directory.write("tokenizer.jsonl", rows);
+  directory.write(
+      "tokenizer_config.json",
+      R"({"add_bos_token":true,"bos_token":"<|plamo:bos|>"})"
+  );
+  auto tokenizer = Tokenizer::load(directory.path());
+  // Of equal ways the one with the longest first piece.
+  EXPECT_EQ(tokenizer->encode("ab"), (Ids{1, 262}));
+  EXPECT_EQ(tokenizer->encode("abc"), (Ids{1, 260, 263}));
+  EXPECT_EQ(tokenizer->encode("aé"), (Ids{1, 260, 4 + 0xc3, 4 + 0xa9}));
+  EXPECT_EQ(tokenizer->encode("<|plamo:eos|>"), (Ids{1, 2}));
+  EXPECT_TRUE(tokenizer->is_special(2));
+  EXPECT_EQ(tokenizer->decode(Ids{1, 4 + 0xc3, 4 + 0xa9, 260}, true), "éa");
+}
+
+TEST(PlamoFile, ThresholdsAreRefused) {
+  TemporaryDirectory directory;
+  directory.write("tokenizer.jsonl", plamo_rows());
+  directory.write(
+      "tokenizer_config.json", R"({"break_around_repeated_chars_threshold":8})"
+  );
+  EXPECT_ERROR(Tokenizer::load(directory.path()), "break_around_...");
+}
+
 TEST(TokenizerDirectory, OtherClassesDoNotGetTheRulesOfQwen2) {
   TemporaryDirectory directory;
   write_qwen2_files(directory, "{}");

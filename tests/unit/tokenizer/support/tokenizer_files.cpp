@@ -1,5 +1,7 @@
 #include "tests/unit/tokenizer/support/tokenizer_files.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -97,6 +99,17 @@ std::string SentencePieceBuilder::bytes() const {
           number(4, remove_extra_whitespaces ? 1 : 0)
   );
   return bytes;
+}
+
+std::string plamo_rows() {
+  std::string rows;
+  for (const char* name : {"unk", "bos", "eos", "pad"}) {
+    rows += fmt::format("[\"<|plamo:{}|>\", 0.0, \"CONTROL\"]\n", name);
+  }
+  for (unsigned b = 0; b < 256; ++b) {
+    rows += fmt::format("[\"<0x{:02X}>\", -100, \"BYTE\"]\n", b);
+  }
+  return rows;
 }
 
 }  // namespace mlxcel::test

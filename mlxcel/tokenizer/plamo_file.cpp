@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "mlxcel/core/error.h"
+#include "mlxcel/core/file.h"
+#include "mlxcel/core/json.h"
+#include "mlxcel/tokenizer/file_formats.h"
+#include "mlxcel/tokenizer/part_recipes.h"
+#include "mlxcel/tokenizer/plamo.h"
+
+namespace mlxcel::tokenizer {
+
+namespace {
+
+constexpr uint64_t max_file = uint64_t{256} << 20;  // bytes
+constexpr size_t special_ids = 4;                   // unk, bos, eos, pad
+
+class PlamoReader {
+ public:
+  explicit PlamoReader(std::string path) : path_(std::move(path)) {}
+
+  PlamoPieces read() {
+    std::string text = read_file(path_, max_file);
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      size_t end = rest.find('\n');
+      add(rest.substr(0, end));
+      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+    check();
+    return std::move(file_);
+  }
+
+ private:
+  void add(std::string_view line) {
+    size_t id = file_.pieces.size();
+    if (id > static_cast<size_t>(Vocab::max_id)) {
+      fail(
+          ErrorCode::invalid_input, fmt::format("[{}] too many tokens", path_)
+      );
+    }
+    Json json = Json::parse(line, fmt::format("{} line {}", path_, id + 1));
+    std::vector<Json> row = json.elements();
+    if (row.size() < 2) {
+      json.reject("expected a token, a score and a kind");
+    }
+    PlamoPieces::Piece piece;
+    piece.text = row[0].as_string();
+    piece.score = row[1].as_double();
+    piece.is_byte = row.size() > 2 && row[2].as_string() == "BYTE";
+    if (piece.text.empty() || !std::isfinite(piece.score)) {
+      json.reject("expected a token that is not empty and a finite score");
+    }
+    file_.pieces.push_back(std::move(piece));
+  }
+
+  void check() const {
+    std::array<bool, 256> bytes{};
+    for (const PlamoPieces::Piece& piece : file_.pieces) {
+      for (unsigned b = 0; piece.is_byte && b < 256; ++b) {
+        bytes[b] = bytes[b] || piece.text == fmt::format("<0x{:02X}>", b);
+      }
+    }
+    for (unsigned b = 0; b < 256; ++b) {
+      if (!bytes[b]) {
+        fail(
+            ErrorCode::invalid_input,
+            fmt::format("[{}] there is no byte token <0x{:02X}>", path_, b)
+        );
+      }
+    }
+  }
+
+  std::string path_;
+  PlamoPieces file_;
+};
+
+std::vector<AddedToken> added_tokens(
+    const PlamoPieces& file, const TokenizerConfig& config
+) {
+  std::vector<AddedToken> tokens;
+  for (size_t id = 0; id < special_ids; ++id) {
+    AddedToken token;
+    token.content = file.pieces[id].text;
+    token.special = true;
+    token.normalized = false;
+    token.id = static_cast<int32_t>(id);
+    tokens.push_back(std::move(token));
+  }
+  tokens.insert(
+      tokens.end(), config.added_tokens.begin(), config.added_tokens.end()
+  );
+  return tokens;
+}
+
+/// Ids 1 and 2 around the text, as far as the configuration asks for them.
+PostProcessor make_post_processor(const TokenizerConfig& config) {
+  using Object = nlohmann::ordered_json;
+  Object single = Object::array();
+  auto add = [&](const char* name) {
+    single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
+  };
+  if (config.add_bos_token.value_or(false)) {
+    add("bos");
+  }
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  if (config.add_eos_token.value_or(false)) {
+    add("eos");
+  }
+  Object json = {
+      {"type", "TemplateProcessing"},
+      {"single", single},
+      {"special_tokens", {{"bos", {{"ids", {1}}}}, {"eos", {{"ids", {2}}}}}}};
+  return PostProcessor(Json::from(std::move(json), "tokenizer"));
+}
+
+}  // namespace
+
+Parts read_plamo(const std::string& path, const TokenizerConfig& config) {
+  if (config.breaks_runs) {
+    fail(
+        ErrorCode::unsupported,
+        fmt::format(
+            "[{}] tokenizer_config.json: cutting at runs of a character "
+            "(break_around_...) is not supported",
+            path
+        )
+    );
+  }
+  PlamoPieces file = PlamoReader(path).read();
+  Parts parts;
+  // What looks like a special token stands by itself.
+  parts.pre_tokenizer = pre_tokenizer_from(
+      R"({"type":"Split","behavior":"Isolated","invert":false,)"
+      R"("pattern":{"Regex":"<\\|plamo:[^|\\s]{0,64}\\|>"}})"
+  );
+  parts.decoder =
+      decoder_from(R"({"type":"Sequence","decoders":[{"type":"ByteFallback"},)"
+                   R"({"type":"Fuse"}]})");
+  parts.model = std::make_unique<PlamoUnigram>(file);
+  parts.added_tokens =
+      AddedTokens(added_tokens(file, config), parts.model->vocab(), nullptr);
+  parts.post_processor = make_post_processor(config);
+  return parts;
+}
+
+}  // namespace mlxcel::tokenizer
