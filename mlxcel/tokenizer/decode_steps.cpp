@@ -295,6 +295,10 @@ std::unique_ptr<DecodeStep> whole(std::unique_ptr<DecodeStep> step) {
 
 }  // namespace
 
+std::unique_ptr<DecodeStep> make_whole_step(std::unique_ptr<DecodeStep> step) {
+  return whole(std::move(step));
+}
+
 DecodeReplace::DecodeReplace(const Json& json)
     : pattern(make_pattern(json.at("pattern"))),
       literal(json.at("pattern").string_or("String", "")),

@@ -29,6 +29,24 @@ struct DecodeStrip {
   uint64_t stop;
 };
 
+/// Joins words: tokens other than the first get a space in front, unless
+/// they begin with the prefix, which goes.
+struct DecodeWordPiece {
+  explicit DecodeWordPiece(const Json& json);
+
+  std::string prefix;
+  bool cleanup;
+};
+
+/// Leaves out repeated tokens and the pad token.
+struct DecodeCtc {
+  explicit DecodeCtc(const Json& json);
+
+  std::string pad_token;
+  std::string word_delimiter_token;
+  bool cleanup;
+};
+
 std::unique_ptr<DecodeStep> make_join_step(const char* separator);
 std::unique_ptr<DecodeStep> make_byte_level_step(DecodeMode mode);
 std::unique_ptr<DecodeStep> make_byte_fallback_step(DecodeMode mode);
@@ -41,5 +59,15 @@ std::unique_ptr<DecodeStep> make_strip_step(
 std::unique_ptr<DecodeStep> make_metaspace_step(
     std::shared_ptr<const Metaspace> metaspace, DecodeMode mode
 );
+std::unique_ptr<DecodeStep> make_word_piece_step(
+    std::shared_ptr<const DecodeWordPiece> word_piece, DecodeMode mode
+);
+std::unique_ptr<DecodeStep> make_ctc_step(
+    std::shared_ptr<const DecodeCtc> ctc, DecodeMode mode
+);
+/// The suffix of a word becomes a space, that of the last token nothing.
+std::unique_ptr<DecodeStep> make_bpe_step(std::string suffix, DecodeMode mode);
+/// A step that must see the one joined token whole.
+std::unique_ptr<DecodeStep> make_whole_step(std::unique_ptr<DecodeStep> step);
 
 }  // namespace mlxcel::tokenizer

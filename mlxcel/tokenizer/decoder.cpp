@@ -97,6 +97,17 @@ void Decoder::add(const Json& json) {
     add([metaspace](DecodeMode mode) {
       return make_metaspace_step(metaspace, mode);
     });
+  } else if (type == "WordPiece") {
+    auto word_piece = std::make_shared<const DecodeWordPiece>(json);
+    add([word_piece](DecodeMode mode) {
+      return make_word_piece_step(word_piece, mode);
+    });
+  } else if (type == "CTC") {
+    auto ctc = std::make_shared<const DecodeCtc>(json);
+    add([ctc](DecodeMode mode) { return make_ctc_step(ctc, mode); });
+  } else if (type == "BPEDecoder") {
+    std::string suffix = json.at("suffix").as_string();
+    add([suffix](DecodeMode mode) { return make_bpe_step(suffix, mode); });
   } else {
     unsupported_type(json, "decoder", type);
   }

@@ -42,6 +42,12 @@ class Model {
       std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
   ) const = 0;
 
+  /// Whether a token of this id counts as spelt like the text that it stands
+  /// for, and not as in the vocabulary.
+  virtual bool spells_by_text(int32_t) const {
+    return false;
+  }
+
  protected:
   explicit Model(Vocab vocab) : vocab_(std::move(vocab)) {}
 

@@ -1,40 +1,79 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "mlxcel/core/json.h"
+#include "mlxcel/tokenizer/tokenizer.h"
 
 namespace mlxcel::tokenizer {
 
-/// What is put around the ids of a text.
+/// A token of a text with the bytes that it stands for, and how many spaces
+/// it begins and ends with.
+struct TextToken {
+  int32_t id;
+  ByteRange bytes;
+  uint32_t leading_spaces;
+  uint32_t trailing_spaces;
+};
+
+/// What is put around the ids of a text or of two.
 class PostProcessor {
  public:
-  PostProcessor() = default;
+  PostProcessor();
   /// The `post_processor` of a tokenizer.json file. Throws
-  /// Error(unsupported) for a type that is not implemented.
+  /// Error(unsupported) for a type that is not implemented, and for what
+  /// follows a template and needs the whole text.
   explicit PostProcessor(const Json& json);
 
   /// Puts an id in front of what there is already.
   void prepend(int32_t id);
 
-  /// `special`: with the special tokens of the template, else only the text
-  /// where the template has it.
+  /// `special`: with the special tokens, else only the text where it stands.
   void apply(std::vector<int32_t>& ids, bool special) const;
+  /// The same for one or two texts, with offsets and types.
+  Encoding apply(const std::vector<std::vector<TextToken>>& texts, bool special)
+      const;
+
+  /// How many special tokens are put around `texts` texts.
+  size_t added_tokens(size_t texts) const;
+  /// Whether spaces are cut off from offsets.
+  bool trims() const;
 
  private:
-  /// Ids, or the text where there are none.
-  struct Part {
-    bool is_text;
-    std::vector<int32_t> ids;
+  /// Cuts spaces off from offsets, as ByteLevel and RobertaProcessing do.
+  struct Trim {
+    bool add_prefix_space;
+    bool first_with_special;  // no token comes before the text
+    bool first_without;
   };
+  /// Ids, or a text.
+  struct Part {
+    int text;  // 0 or 1, else -1
+    uint32_t type_id;
+    std::vector<int32_t> ids;
+    std::vector<Trim> trims;
+  };
+  using Group = std::vector<Part>;  // what the library has as one encoding
 
   void add(const Json& json);
   void add_template(const Json& json);
+  void add_bert(const Json& json, bool roberta);
+  void add_trim(bool add_prefix_space);
+  static Group read_template(
+      const Json& list, const Json& tokens, size_t texts
+  );
   static Part special_token(const Json& json, const Json& tokens);
+  static void put(
+      const Part& part,
+      const std::vector<TextToken>& text,
+      bool special,
+      Encoding& encoding
+  );
 
   bool has_template_ = false;
-  std::vector<Part> parts_ = {{true, {}}};
+  std::array<std::vector<Group>, 2> plans_;  // for one text and for two
 };
 
 }  // namespace mlxcel::tokenizer

@@ -17,21 +17,24 @@ namespace {
 using tokenizer::Model;
 using tokenizer::Piece;
 using tokenizer::Text;
-using Parts = std::vector<tokenizer::AddedTokens::Part>;
+using AddedParts = std::vector<tokenizer::AddedTokens::Part>;
 
 constexpr size_t max_text = size_t{1} << 31;  // bytes
 constexpr size_t max_idle_scratches = 16;
 
-/// Hands pieces to the model.
-class ModelSink : public tokenizer::PieceSink {
+}  // namespace
+
+/// Collects ids.
+class Tokenizer::Impl::Ids : public Consumer {
  public:
-  ModelSink(
-      const Model& model, Model::Scratch& scratch, std::vector<int32_t>& ids
-  )
+  Ids(const Model& model, Model::Scratch& scratch, std::vector<int32_t>& ids)
       : model_(model), scratch_(scratch), ids_(ids) {}
 
   void take(const Piece& piece) override {
     model_.encode(piece.view(), scratch_, ids_);
+  }
+  void take_added(int32_t id, std::string_view, const ByteRange&) override {
+    ids_.push_back(id);
   }
 
  private:
@@ -39,8 +42,6 @@ class ModelSink : public tokenizer::PieceSink {
   Model::Scratch& scratch_;
   std::vector<int32_t>& ids_;
 };
-
-}  // namespace
 
 Tokenizer::Impl::Lease::Lease(const Impl& owner) : owner_(owner) {
   {
@@ -88,43 +89,62 @@ std::optional<int32_t> Tokenizer::Impl::find_id(std::string_view token) const {
 void Tokenizer::Impl::encode_text(
     std::string_view text, bool special, std::vector<int32_t>& ids
 ) const {
+  Lease lease(*this);
+  Ids sink(*parts.model, lease.scratch(), ids);
+  cut_text(text, special, parts.pre_tokenizer.needs_origins(), sink);
+}
+
+void Tokenizer::Impl::cut_text(
+    std::string_view text, bool special, bool tracked, Consumer& consumer
+) const {
   if (!parts.chunks) {
-    encode_chunk(text, special, ids);
+    cut_chunk(text, 0, special, tracked, consumer);
     return;
   }
   for (std::string_view chunk : tokenizer::cut_text(text, *parts.chunks)) {
-    encode_chunk(chunk, special, ids);
+    auto offset = static_cast<size_t>(chunk.data() - text.data());
+    cut_chunk(chunk, offset, special, tracked, consumer);
   }
 }
 
-void Tokenizer::Impl::encode_chunk(
-    std::string_view text, bool special, std::vector<int32_t>& ids
+void Tokenizer::Impl::cut_chunk(
+    std::string_view text,
+    size_t offset,
+    bool special,
+    bool tracked,
+    Consumer& consumer
 ) const {
-  Lease lease(*this);
-  ModelSink sink(*parts.model, lease.scratch(), ids);
-  bool tracked = parts.pre_tokenizer.needs_origins();
-  Parts raw;
-  Parts inner;
+  AddedParts raw;
+  AddedParts inner;
   parts.added_tokens.cut(text, false, special, raw);
   for (const auto& part : raw) {
+    std::string_view view = text.substr(part.begin, part.end - part.begin);
     if (part.id >= 0) {
-      ids.push_back(part.id);
+      ByteRange bytes{offset + part.begin, offset + part.end};
+      consumer.take_added(part.id, view, bytes);
       continue;
     }
-    Text segment(
-        text.substr(part.begin, part.end - part.begin), part.begin, tracked
-    );
+    Text segment(view, offset + part.begin, tracked);
     if (parts.normalizer) {
       parts.normalizer->apply(segment);
     }
     inner.clear();
     parts.added_tokens.cut(segment.view(), true, special, inner);
     for (const auto& piece : inner) {
-      if (piece.id >= 0) {
-        ids.push_back(piece.id);
-      } else {
-        parts.pre_tokenizer.run({&segment, piece.begin, piece.end}, sink);
+      if (piece.id < 0) {
+        parts.pre_tokenizer.run({&segment, piece.begin, piece.end}, consumer);
+        continue;
       }
+      ByteRange bytes{0, 0};
+      if (tracked) {
+        bytes.begin = segment.origin(piece.begin).begin;
+        bytes.end = segment.origin(piece.end - 1).end;
+      }
+      consumer.take_added(
+          piece.id,
+          segment.view().substr(piece.begin, piece.end - piece.begin),
+          bytes
+      );
     }
   }
 }
@@ -171,9 +191,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_json(const std::string& path) {
   )));
 }
 
-std::vector<int32_t> Tokenizer::encode(
-    std::string_view text, EncodeOptions options
-) const {
+void check_text(std::string_view text) {
   if (text.size() > max_text) {
     fail(ErrorCode::invalid_input, "[tokenizer] the text exceeds 2 GB");
   }
@@ -186,6 +204,12 @@ std::vector<int32_t> Tokenizer::encode(
         )
     );
   }
+}
+
+std::vector<int32_t> Tokenizer::encode(
+    std::string_view text, EncodeOptions options
+) const {
+  check_text(text);
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 4 + 8);
   impl_->encode_text(text, options.parse_special, ids);

@@ -17,6 +17,30 @@ struct EncodeOptions {
   bool add_special = true;
   /// Recognise special tokens in the text. Off, their spellings are text.
   bool parse_special = true;
+  /// Only of encodings with offsets: shorten and fill up as the file says.
+  /// Generation and embeddings don't.
+  bool truncate = false;
+  bool pad = false;
+};
+
+/// A part of a text from byte `begin` to before byte `end`.
+struct ByteRange {
+  size_t begin;
+  size_t end;
+  bool operator==(const ByteRange&) const = default;
+};
+
+/// Ids and what they stand for, all of the same length.
+struct Encoding {
+  std::vector<int32_t> ids;
+  /// Bytes of the text, or of the second of a pair; (0, 0) for what the
+  /// tokenizer has added. A token that stands for a part of a character has
+  /// all of it.
+  std::vector<ByteRange> offsets;
+  /// Token types: mostly 0 for the first text and 1 for the second.
+  std::vector<uint32_t> type_ids;
+  /// 1, and 0 for padding.
+  std::vector<uint8_t> attention;
 };
 
 /// Text to ids and back, as the official tokenizer of the checkpoint does it.
@@ -43,6 +67,19 @@ class Tokenizer {
   /// takes too long.
   std::vector<int32_t> encode(std::string_view text, EncodeOptions options = {})
       const;
+
+  /// The same ids with their bytes in the text. Throws
+  /// Error(invalid_input) also where the text can't be shortened as the file
+  /// says.
+  Encoding encode_with_offsets(
+      std::string_view text, EncodeOptions options = {}
+  ) const;
+  /// Two texts as one input, as for a cross-encoder.
+  Encoding encode_pair(
+      std::string_view first,
+      std::string_view second,
+      EncodeOptions options = {}
+  ) const;
 
   /// Text of ids. Ids without a token are left out, `skip_special`: special
   /// tokens too. Bytes that are no UTF-8 become U+FFFD.
@@ -74,6 +111,11 @@ class Tokenizer {
 
   std::unique_ptr<Impl> impl_;
 };
+
+/// Ranges of bytes of a text as ranges of its characters (code points).
+std::vector<ByteRange> character_offsets(
+    std::string_view text, std::span<const ByteRange> bytes
+);
 
 /// Encodes what a chat template has rendered. A text that already starts with
 /// a BOS (`<bos>`, `<s>` or the tokenizer's own) is not given another; the

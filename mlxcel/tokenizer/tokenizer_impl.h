@@ -18,8 +18,32 @@ struct Tokenizer::Impl {
   void encode_text(
       std::string_view text, bool special, std::vector<int32_t>& ids
   ) const;
-  void encode_chunk(
-      std::string_view text, bool special, std::vector<int32_t>& ids
+  /// Takes the pieces for the model and the added tokens between them.
+  class Consumer : public tokenizer::PieceSink {
+   public:
+    /// `spelling`: what the token was found as.
+    virtual void take_added(
+        int32_t id, std::string_view spelling, const ByteRange& bytes
+    ) = 0;
+  };
+  class Ids;
+  class Tokens;
+  /// `offset`: where `text` begins; `tracked`: pieces know where they are.
+  void cut_chunk(
+      std::string_view text,
+      size_t offset,
+      bool special,
+      bool tracked,
+      Consumer& consumer
+  ) const;
+  void cut_text(
+      std::string_view text, bool special, bool tracked, Consumer& consumer
+  ) const;
+  std::vector<tokenizer::TextToken> encode_tokens(
+      std::string_view text, bool special
+  ) const;
+  Encoding encode_texts(
+      std::span<const std::string_view> texts, const EncodeOptions& options
   ) const;
   /// Puts a BOS in front where a checkpoint has lost it
   /// (detection-and-routing 6.2).
@@ -51,5 +75,8 @@ struct Tokenizer::Impl {
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<tokenizer::Model::Scratch>> scratches;
 };
+
+/// Throws Error(invalid_input) for a text that is too long or no UTF-8.
+void check_text(std::string_view text);
 
 }  // namespace mlxcel

@@ -260,6 +260,12 @@ Parts read_tokenizer_json(const std::string& path) {
   if (auto json = find_section(sections, "post_processor", path)) {
     parts.post_processor = PostProcessor(*json);
   }
+  if (auto json = find_section(sections, "truncation", path)) {
+    parts.limits.truncation = read_truncation(*json);
+  }
+  if (auto json = find_section(sections, "padding", path)) {
+    parts.limits.padding = read_padding(*json);
+  }
   if (auto json = find_section(sections, "decoder", path)) {
     parts.decoder = Decoder(*json);
   } else if (parts.pre_tokenizer.has_byte_level()) {

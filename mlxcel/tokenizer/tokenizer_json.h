@@ -6,6 +6,7 @@
 
 #include "mlxcel/tokenizer/added_tokens.h"
 #include "mlxcel/tokenizer/decoder.h"
+#include "mlxcel/tokenizer/limits.h"
 #include "mlxcel/tokenizer/model.h"
 #include "mlxcel/tokenizer/normalizer.h"
 #include "mlxcel/tokenizer/post_processor.h"
@@ -22,12 +23,12 @@ struct Parts {
   std::unique_ptr<Model> model;
   AddedTokens added_tokens;
   PostProcessor post_processor;
+  Limits limits;
   Decoder decoder;
 };
 
 /// Reads a tokenizer.json file (the format of the `tokenizers` library,
-/// version 1.0). Truncation and padding are left out: they are not for
-/// generation. Throws Error(io | invalid_input | unsupported) naming the file
+/// version 1.0). Throws Error(io | invalid_input | unsupported) naming the file
 /// and the field.
 Parts read_tokenizer_json(const std::string& path);
 

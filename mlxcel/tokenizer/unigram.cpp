@@ -41,10 +41,7 @@ class Unigram::Emitter {
 
   void take(const Token& token) {
     bool unknown = token.id == model_.options_.unk_id;
-    if (unknown && model_.options_.sentencepiece &&
-        model_.options_.byte_fallback) {
-      put_unknown(token.begin, token.end);
-    } else if (!unknown) {
+    if (!unknown) {
       finish();
       tokens_.push_back(token);
     } else {
@@ -64,8 +61,7 @@ class Unigram::Emitter {
  private:
   void put_unknown(size_t begin, size_t end) {
     std::string_view run = text_.substr(begin, end - begin);
-    int32_t id =
-        model_.options_.sentencepiece ? -1 : model_.vocab().find_or_none(run);
+    int32_t id = model_.vocab().find_or_none(run);
     if (id >= 0) {
       tokens_.push_back({id, begin, end});
     } else if (!put_bytes(run, begin, end)) {
@@ -137,12 +133,10 @@ Unigram::Unigram(
   for (size_t i = 0; i < pieces.size(); ++i) {
     const UnigramPiece& piece = pieces[i];
     lowest = std::min(lowest, piece.score);
-    if (piece.matches) {
-      entries.push_back({piece.text, piece.score, static_cast<int32_t>(i)});
-    }
+    entries.push_back({piece.text, piece.score, static_cast<int32_t>(i)});
   }
   automaton_ = TokenAutomaton(std::move(entries));
-  unk_score_ = options_.unk_score.value_or(lowest - unk_penalty);
+  unk_score_ = lowest - unk_penalty;
   for (unsigned b = 0; b < 256; ++b) {
     byte_tokens_[b] = vocab().find_or_none(fmt::format("<0x{:02X}>", b));
   }
@@ -175,20 +169,17 @@ void Unigram::extend(
 ) const {
   Step best{0, -1, 0};
   bool known = false;  // whether the character is a token
-  auto stored = [this](double score) {
-    return options_.sentencepiece ? static_cast<float>(score) : score;
-  };
   for (; output != TokenAutomaton::none;
        output = automaton_.output(output).next) {
     const TokenAutomaton::Output& token = automaton_.output(output);
     double score = token.score + steps[end - origin - token.length].score;
     known = token.length == size;
     if (best.length == 0 || score > best.score) {
-      best = {stored(score), token.id, token.length};
+      best = {score, token.id, token.length};
     }
   }
   if (!known) {
-    double score = stored(unk_score_ + steps[end - origin - size].score);
+    double score = unk_score_ + steps[end - origin - size].score;
     if (best.length == 0 || score > best.score) {
       best = {score, unk_id(), static_cast<uint32_t>(size)};
     }

@@ -15,20 +15,11 @@ namespace mlxcel::tokenizer {
 struct UnigramPiece {
   std::string text;
   double score;  // logarithm of a probability
-  /// Off for a piece that is never found in a text (a control, unknown, byte
-  /// or unused piece of sentencepiece).
-  bool matches = true;
 };
 
 struct UnigramOptions {
   std::optional<int32_t> unk_id;
   bool byte_fallback = false;
-  /// By default the lowest score less 10.
-  std::optional<double> unk_score;
-  /// Work as the `sentencepiece` library does: sums of scores are float32, a
-  /// run of unknown characters is never looked up as a whole, and with byte
-  /// fallback each of them becomes bytes by itself.
-  bool sentencepiece = false;
 };
 
 /// The most probable segmentation (Kudo 2018) by the algorithm of Viterbi, in
@@ -48,6 +39,9 @@ class Unigram : public Model {
   void encode_tokens(
       std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
   ) const override;
+  bool spells_by_text(int32_t id) const override {
+    return id == options_.unk_id;
+  }
 
  private:
   struct Work;

@@ -1,8 +1,10 @@
-// tokenize_probe PATH [--no-special] [--plain] [--skip-special] [--stream]
+// tokenize_probe PATH [--no-special] [--plain] [--truncate] [--pad]
+//     [--skip-special] [--stream]
 //
 // PATH is a tokenizer.json file or a model directory. Each line of standard
-// input is a JSON string to encode or a JSON list of ids to decode; the answer
-// is one line of JSON. --stream decodes id by id into a list of texts, the
+// input is a JSON string to encode, an object of a `text` and perhaps a `pair`
+// to encode with offsets, or a JSON list of ids to decode; the answer is one
+// line of JSON. --stream decodes id by id into a list of texts, the
 // last one from the flush. An error is answered as {"error": message}.
 
 #include <iostream>
@@ -19,16 +21,43 @@ namespace {
 
 using nlohmann::json;
 
+json answer(const mlxcel::Encoding& encoding, const std::string& text) {
+  json bytes = json::array();
+  json characters = json::array();
+  for (const auto& range : encoding.offsets) {
+    bytes.push_back({range.begin, range.end});
+  }
+  for (const auto& range : mlxcel::character_offsets(text, encoding.offsets)) {
+    characters.push_back({range.begin, range.end});
+  }
+  return {
+      {"ids", encoding.ids},
+      {"bytes", bytes},
+      {"characters", characters},
+      {"types", encoding.type_ids},
+      {"attention", encoding.attention}};
+}
+
 json answer(
     const mlxcel::Tokenizer& tokenizer,
     const json& line,
     const std::set<std::string>& options
 ) {
   bool skip = options.contains("--skip-special");
+  mlxcel::EncodeOptions encode;
+  encode.add_special = !options.contains("--no-special");
+  encode.parse_special = !options.contains("--plain");
+  encode.truncate = options.contains("--truncate");
+  encode.pad = options.contains("--pad");
+  if (line.is_object()) {
+    auto first = line.at("text").get<std::string>();
+    if (line.contains("pair")) {
+      auto second = line.at("pair").get<std::string>();
+      return answer(tokenizer.encode_pair(first, second, encode), first);
+    }
+    return answer(tokenizer.encode_with_offsets(first, encode), first);
+  }
   if (line.is_string()) {
-    mlxcel::EncodeOptions encode;
-    encode.add_special = !options.contains("--no-special");
-    encode.parse_special = !options.contains("--plain");
     return tokenizer.encode(line.get<std::string>(), encode);
   }
   auto ids = line.get<std::vector<int32_t>>();

@@ -65,24 +65,11 @@ TEST(Unigram, BytesForAnUnknownRunOrNone) {
   Unigram model(some, options);
   EXPECT_EQ(encode(model, "aé"), (Ids{1, 9, 10}));
   EXPECT_EQ(encode(model, "aéx"), (Ids{1, 0}));
-  options.sentencepiece = true;
-  EXPECT_EQ(encode(Unigram(some, options), "aéx"), (Ids{1, 9, 10, 0}));
 }
 
 TEST(Unigram, AnUnknownRunMayBeAPieceByItself) {
   std::vector<UnigramPiece> list = {{"<unk>", 0}, {"a", 0}, {"xy", -90}};
   EXPECT_EQ(encode(Unigram(list, with_unk()), "axy"), (Ids{1, 2}));
-  UnigramOptions options = with_unk();
-  options.unk_score = -1;
-  EXPECT_EQ(encode(Unigram(list, options), "axy"), (Ids{1, 2}));
-  options.sentencepiece = true;
-  EXPECT_EQ(encode(Unigram(list, options), "axy"), (Ids{1, 0}));
-}
-
-TEST(Unigram, PiecesThatDoNotMatch) {
-  auto list = pieces();
-  list[8].matches = false;
-  EXPECT_EQ(encode(Unigram(list, with_unk()), "abcd"), (Ids{7, 4}));
 }
 
 TEST(Unigram, RefusesWhatItCannotDo) {
