@@ -204,56 +204,75 @@ void PostProcessor::apply(std::vector<int32_t>& ids, bool special) const {
 }
 
 Encoding PostProcessor::apply(
-    const std::vector<std::vector<TextToken>>& texts, bool special
+    std::span<const std::string_view> texts,
+    const std::vector<std::vector<TextToken>>& tokens,
+    bool special
 ) const {
-  static const std::vector<TextToken> no_text;
   Encoding encoding;
   for (const Group& group : plans_[texts.size() - 1]) {
     for (const Part& part : group) {
-      bool is_text = part.text >= 0;
-      put(part,
-          is_text ? texts[static_cast<size_t>(part.text)] : no_text,
-          special,
-          encoding);
+      if (part.text >= 0) {
+        auto i = static_cast<size_t>(part.text);
+        put_text(part, texts[i], tokens[i], special, encoding);
+      } else if (special) {
+        encoding.ids.insert(
+            encoding.ids.end(), part.ids.begin(), part.ids.end()
+        );
+        encoding.offsets.resize(encoding.ids.size(), {0, 0});
+      }
+      encoding.type_ids.resize(encoding.ids.size(), part.type_id);
     }
   }
   encoding.attention.assign(encoding.ids.size(), 1);
   return encoding;
 }
 
-/// Offsets are cut as by the official process_offsets, which counts spaces in
-/// characters but moves by as many bytes.
-void PostProcessor::put(
+/// process_offsets of the official library, which counts characters.
+ByteRange PostProcessor::trimmed(
+    std::string_view text, const TextToken& token, bool first, const Trim& trim
+) {
+  auto inside = [&text](size_t at) {
+    return at < text.size() &&
+           (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  ByteRange bytes = token.bytes;
+  first = first || bytes.begin == 0;
+  bool added = first && trim.add_prefix_space && token.leading_spaces == 1;
+  for (uint32_t i = added ? 1 : 0;
+       i < token.leading_spaces && bytes.begin < bytes.end;
+       ++i) {
+    do {
+      ++bytes.begin;
+    } while (inside(bytes.begin));
+  }
+  ByteRange cut = bytes;
+  for (uint32_t i = 0; i < token.trailing_spaces; ++i) {
+    if (cut.end == 0) {
+      return bytes;
+    }
+    do {
+      --cut.end;
+    } while (inside(cut.end));
+  }
+  return {bytes.begin, std::max(bytes.begin, cut.end)};
+}
+
+void PostProcessor::put_text(
     const Part& part,
-    const std::vector<TextToken>& text,
+    std::string_view text,
+    const std::vector<TextToken>& tokens,
     bool special,
     Encoding& encoding
 ) {
-  if (special) {
-    encoding.ids.insert(encoding.ids.end(), part.ids.begin(), part.ids.end());
-  }
-  encoding.offsets.resize(encoding.ids.size(), {0, 0});
-  for (size_t i = 0; i < text.size(); ++i) {
-    ByteRange bytes = text[i].bytes;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    TextToken token = tokens[i];
     for (const Trim& trim : part.trims) {
       bool alone = special ? trim.first_with_special : trim.first_without;
-      bool first = (i == 0 && alone) || bytes.begin == 0;
-      size_t leading = text[i].leading_spaces;
-      size_t trailing = text[i].trailing_spaces;
-      if (first && trim.add_prefix_space && leading == 1) {
-        leading = 0;
-      }
-      if (leading > 0) {
-        bytes.begin = std::min(bytes.begin + leading, bytes.end);
-      }
-      if (trailing > 0 && bytes.end >= trailing) {
-        bytes.end = std::max(bytes.end - trailing, bytes.begin);
-      }
+      token.bytes = trimmed(text, token, i == 0 && alone, trim);
     }
-    encoding.ids.push_back(text[i].id);
-    encoding.offsets.push_back(bytes);
+    encoding.ids.push_back(token.id);
+    encoding.offsets.push_back(token.bytes);
   }
-  encoding.type_ids.resize(encoding.ids.size(), part.type_id);
 }
 
 size_t PostProcessor::added_tokens(size_t texts) const {

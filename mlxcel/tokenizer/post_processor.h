@@ -32,9 +32,12 @@ class PostProcessor {
 
   /// `special`: with the special tokens, else only the text where it stands.
   void apply(std::vector<int32_t>& ids, bool special) const;
-  /// The same for one or two texts, with offsets and types.
-  Encoding apply(const std::vector<std::vector<TextToken>>& texts, bool special)
-      const;
+  /// The same for the tokens of one or two texts, with offsets and types.
+  Encoding apply(
+      std::span<const std::string_view> texts,
+      const std::vector<std::vector<TextToken>>& tokens,
+      bool special
+  ) const;
 
   /// How many special tokens are put around `texts` texts.
   size_t added_tokens(size_t texts) const;
@@ -65,9 +68,16 @@ class PostProcessor {
       const Json& list, const Json& tokens, size_t texts
   );
   static Part special_token(const Json& json, const Json& tokens);
-  static void put(
+  static ByteRange trimmed(
+      std::string_view text,
+      const TextToken& token,
+      bool first,
+      const Trim& trim
+  );
+  static void put_text(
       const Part& part,
-      const std::vector<TextToken>& text,
+      std::string_view text,
+      const std::vector<TextToken>& tokens,
       bool special,
       Encoding& encoding
   );

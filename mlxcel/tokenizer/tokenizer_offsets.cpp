@@ -120,7 +120,8 @@ Encoding Tokenizer::Impl::encode_texts(
                        : 0;
     parts.limits.truncate(tokens, added);
   }
-  Encoding encoding = parts.post_processor.apply(tokens, options.add_special);
+  Encoding encoding =
+      parts.post_processor.apply(texts, tokens, options.add_special);
   if (options.pad) {
     parts.limits.pad(encoding);
   }
@@ -143,26 +144,25 @@ Encoding Tokenizer::encode_pair(
 std::vector<ByteRange> character_offsets(
     std::string_view text, std::span<const ByteRange> bytes
 ) {
-  // The number of the character that each byte belongs to.
-  std::vector<uint32_t> numbers(text.size());
+  // The number of the character that each byte, and the end, belongs to.
+  std::vector<uint32_t> numbers(text.size() + 1);
   uint32_t number = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    bool begins = (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80;
-    number += begins && i > 0 ? 1 : 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    bool inside = i < text.size() &&
+                  (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+    number += !inside && i > 0 ? 1 : 0;
     numbers[i] = number;
   }
   std::vector<ByteRange> characters;
   characters.reserve(bytes.size());
   for (const ByteRange& range : bytes) {
-    if (range.begin >= text.size()) {
+    if (range.begin > text.size()) {
       characters.push_back(range);
     } else if (range.end < text.size()) {
       characters.push_back({numbers[range.begin], numbers[range.end]});
     } else {
-      size_t last = range.end - 1;
-      size_t end =
-          last < text.size() ? numbers[last] : numbers[range.begin] + 1;
-      characters.push_back({numbers[range.begin], end + 1});
+      size_t last = std::min(range.end, text.size());
+      characters.push_back({numbers[range.begin], numbers[last]});
     }
   }
   return characters;

@@ -281,7 +281,10 @@ class Case:
         """The official encoding, None for an error."""
         try:
             return self.official.encode(*inputs, **options)
-        except Exception:
+        except BaseException as error:
+            # A panic of the library is no Exception.
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
             return None
 
     def decodable(self):

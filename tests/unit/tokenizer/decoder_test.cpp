@@ -105,8 +105,8 @@ TEST(Decoder, SentencePieceSequence) {
 
 TEST(Decoder, UnknownTypeIsNamed) {
   EXPECT_ERROR(
-      decoded(R"({"type":"CTC"})", {}),
-      "the decoder type \"CTC\" is not supported"
+      decoded(R"({"type":"Novel"})", {}),
+      "the decoder type \"Novel\" is not supported"
   );
 }
 

@@ -62,9 +62,9 @@ TEST(Tokenizer, TemplateProblemsAreNamed) {
   file.post_processor = R"({"type":"TemplateProcessing","single":[
       {"SpecialToken":{"id":"X"}}],"special_tokens":{}})";
   EXPECT_ERROR(file.load(), "special_tokens");
-  file.post_processor = R"({"type":"BertProcessing"})";
+  file.post_processor = R"({"type":"Novel"})";
   EXPECT_ERROR(
-      file.load(), "the post-processor type \"BertProcessing\" is not supported"
+      file.load(), "the post-processor type \"Novel\" is not supported"
   );
 }
 
