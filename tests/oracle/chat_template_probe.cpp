@@ -1,9 +1,12 @@
 // Renders what it reads: lines of JSON, each an object with `template` or, for
 // chats, `directory` (of a model), and either `context` (the variables of a
 // plain rendering) or `input` (messages, tools, ... of a chat). Prints a line
-// {"text": ...}, with `spans` if the request asks for them, or {"error": ...,
-// "kind": ..., "line": ..., "column": ...} for each.
+// {"text": ...}, with `spans` if the request asks for them, {"seconds": ...} of
+// the fastest of `rounds`, or {"error": ..., "kind": ..., "line": ...,
+// "column": ...} for each.
 
+#include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -73,8 +76,28 @@ mlxcel::ChatTemplate chat_template(const Json& request) {
   return *found;
 }
 
+// The fastest of some renderings.
+double best_time(
+    const mlxcel::ChatTemplate& chat,
+    const mlxcel::RenderInput& input,
+    int64_t rounds
+) {
+  using Clock = std::chrono::steady_clock;
+  auto best = Clock::duration::max();
+  for (int64_t i = 0; i < rounds; ++i) {
+    auto start = Clock::now();
+    chat.render(input);
+    best = std::min(best, Clock::now() - start);
+  }
+  return std::chrono::duration<double>(best).count();
+}
+
 void render_chat(const Json& request, const Json& input, Document& result) {
   auto chat = chat_template(request);
+  if (int64_t rounds = request.int_or("rounds", 0); rounds > 0) {
+    result["seconds"] = best_time(chat, chat_input(input), rounds);
+    return;
+  }
   if (!request.bool_or("spans", false)) {
     result["text"] = chat.render(chat_input(input));
     return;

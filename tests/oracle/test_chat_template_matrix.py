@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from chat_template_conversations import (
-    CONVERSATIONS, SETTINGS, RandomChats)
+    CLOCK, CONVERSATIONS, SETTINGS, STRANGE, WEATHER, RandomChats, assistant,
+    call, result, user)
 from chat_template_oracle import (
     SHARE, ask, check, difference, official_chat)
 
@@ -141,3 +142,32 @@ def test_generation_spans():
     assert check_spans(
         job for job in matrix(published, SHARE)
         if not job[2].get("continue_final_message")) > 20
+
+
+def long_talk():
+    """100 messages of 150 words, a call and its result every ten."""
+    text = "The quick brown fox jumps over the lazy dog, Köln. " * 15
+    talk = []
+    while len(talk) < 100:
+        talk += [user(text), assistant(text)]
+        if len(talk) % 10 == 6:
+            talk += [user(text), assistant("", tool_calls=[
+                call("get_weather", {"city": "Köln", "days": 3})]),
+                result('{"t": 20}', name="get_weather"), assistant(text)]
+    return talk[:100]
+
+
+def test_speed():
+    """2 ms is the aim (docs/benchmarks.md); the bound allows for a loaded
+    machine."""
+    templates = real_templates()
+    request = {"messages": long_talk(), "bos_token": "<s>",
+               "tools": [WEATHER, CLOCK, STRANGE],
+               "add_generation_prompt": True}
+    answers = ask([{"template": source, "rounds": 5, "input": request}
+                   for source in templates.values()])
+    timed = {name: answer["seconds"] for name, answer in zip(templates, answers)
+             if "seconds" in answer}
+    assert len(timed) > 40
+    slowest = max(timed, key=timed.get)
+    assert timed[slowest] < 0.02, f"{slowest}: {timed[slowest] * 1000:.1f} ms"
