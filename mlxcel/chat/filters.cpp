@@ -74,8 +74,7 @@ FilterTable make_table() {
   table["attr"] = {filter_attr};
   table["tojson"] = {filter_tojson};
   // Known, so that a template may mention them where it never comes by.
-  for (const char* name :
-       {"pprint", "random", "striptags", "urlize", "wordwrap"}) {
+  for (const char* name : {"random", "urlize"}) {
     table[name] = {not_supported};
   }
   return table;

@@ -8,7 +8,9 @@
 #include "mlxcel/chat/format.h"
 #include "mlxcel/chat/interpreter.h"
 #include "mlxcel/chat/methods.h"
+#include "mlxcel/chat/pretty.h"
 #include "mlxcel/chat/text.h"
+#include "mlxcel/chat/text_layout.h"
 
 namespace mlxcel::chat {
 
@@ -288,6 +290,56 @@ Value filter_xmlattr(Interpreter&, const Value& input, const Arguments& given) {
   return Value::of(std::move(out));
 }
 
+Value filter_wordwrap(
+    Interpreter&, const Value& input, const Arguments& given
+) {
+  Parameters arguments(
+      "wordwrap",
+      given,
+      {"width", "break_long_words", "wrapstring", "break_on_hyphens"}
+  );
+  require_text("wordwrap", input);
+  int64_t width = arguments.integer(0, 79);
+  bool break_long = arguments.truth(1, true);
+  std::string_view between =
+      arguments.has_value(2) ? arguments.text(2) : std::string_view("\n");
+  bool break_hyphens = arguments.truth(3, true);
+  std::string out;
+  bool first = true;
+  for (std::string_view line : split_lines(input.view(), false)) {
+    out += first ? std::string_view() : between;
+    first = false;
+    if (line.empty()) {
+      continue;
+    }
+    if (width <= 0) {
+      fault("wordwrap: the width must be positive");
+    }
+    bool first_part = true;
+    for (const std::string& part : wrap_line(
+             line, static_cast<size_t>(width), break_long, break_hyphens
+         )) {
+      out += first_part ? std::string_view() : between;
+      first_part = false;
+      out += part;
+      check_text_size(out.size());
+    }
+  }
+  return Value::of(std::move(out));
+}
+
+Value filter_striptags(
+    Interpreter&, const Value& input, const Arguments& given
+) {
+  Parameters("striptags", given, {});
+  return Value::of(strip_tags(to_string(input)));
+}
+
+Value filter_pprint(Interpreter&, const Value& input, const Arguments& given) {
+  Parameters("pprint", given, {});
+  return Value::of(format_pretty(input));
+}
+
 }  // namespace
 
 void add_text_filters(FilterTable& table) {
@@ -307,6 +359,9 @@ void add_text_filters(FilterTable& table) {
   table["forceescape"] = {filter_forceescape};
   table["safe"] = {filter_safe};
   table["urlencode"] = {filter_urlencode};
+  table["wordwrap"] = {filter_wordwrap};
+  table["striptags"] = {filter_striptags};
+  table["pprint"] = {filter_pprint};
   table["xmlattr"] = {filter_xmlattr};
 }
 

@@ -145,14 +145,6 @@ struct Iterator final : Counted {
   std::exception_ptr error;
 };
 
-/// The one thing a template can change. The interpreter holds all of them to
-/// the end and empties them then, which breaks cycles and long chains.
-struct Space final : Object {
-  std::vector<std::pair<std::string, Value>> attributes;
-
-  const Value* find(std::string_view name) const;
-};
-
 struct Callable : Object {
   /// As it prints: "<Macro 'f'>".
   virtual std::string describe() const = 0;
@@ -160,6 +152,8 @@ struct Callable : Object {
   virtual Value attribute(std::string_view name) const;
   virtual Value call(Interpreter& interpreter, Arguments& arguments) = 0;
 };
+
+struct Space;
 
 /// Any value of the language. Cheap to copy.
 class Value {
@@ -257,6 +251,14 @@ class Value {
     double real;
   } number_ = {0};
   std::shared_ptr<Object> object_;
+};
+
+/// The one thing a template can change. The interpreter holds all of them to
+/// the end and empties them then, which breaks cycles and long chains.
+struct Space final : Object {
+  std::vector<std::pair<std::string, Value>> attributes;
+
+  const Value* find(std::string_view name) const;
 };
 
 /// 1 + the depth of the deepest; throws Fault beyond the limit.

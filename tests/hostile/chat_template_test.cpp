@@ -313,6 +313,22 @@ TEST(HostileChatTemplate, SlowSearches) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
+TEST(HostileChatTemplate, LongTextsInLayoutFilters) {
+  auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(
+      test::render("{{ ('a-' * 500000)|wordwrap(1)|length }} "
+                   "{{ ('-' * 500000)|wordwrap(9)|length }} "
+                   "{{ (('<' * 500000)|striptags)|length }} "
+                   "{{ ('<!--' * 500000)|striptags|length }} "
+                   "{{ ('&a' * 500000)|striptags|length }} "
+                   "{{ ('a ' * 200000)|pprint|length > 400000 }}"),
+      "1999999 555555 500000 2000000 1000000 True"
+  );
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+  expect_limit("{{ ('a' * 900000)|wordwrap(1, wrapstring='xyz') }}");
+  EXPECT_EQ(render_error("{{ 'a'|wordwrap(0) }}").kind(), Kind::failure);
+}
+
 TEST(HostileChatTemplate, SortingStrangeValues) {
   EXPECT_EQ(
       test::render(

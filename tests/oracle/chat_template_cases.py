@@ -387,7 +387,9 @@ FILTERS = [
     "float(2.0)", "forceescape", "format", "format(1)", "groupby('name')",
     "groupby(0)", "indent", "indent(1, true, true)", "int", "int(5)",
     "int(base=16)", "join", "join('-')", "join('-', 'name')", "last",
-    "length", "list", "lower", "items|list", "map('string')|list",
+    "length", "list", "lower", "pprint", "striptags", "wordwrap(4)",
+    "wordwrap(3, false)", "wordwrap(5, wrapstring='|')",
+    "wordwrap(4, break_on_hyphens=false)", "items|list", "map('string')|list",
     "map('int')|join(',')", "map(attribute='name')|list", "map('first')|list",
     "min", "max", "max(attribute='age')", "reject|list", "reject('odd')|list",
     "rejectattr('age', 'odd')|list|length", "replace('a', 'X')", "reverse",
@@ -576,3 +578,51 @@ class ProgramMaker:
 def program_templates(count, seed=1):
     maker = ProgramMaker(seed)
     return [maker.program() for _ in range(count)]
+
+
+class LayoutMaker:
+    """Texts and values for the filters that lay out or strip."""
+
+    WORDS = ["a", "b", "é", "-", "--", "---", " ", "  ", "\\t", "Ab", "1", "_",
+             ".", ",", "!", "&", "\u00a0", "日本", "x-y", "foo-bar", "a-b-c",
+             "\\'", "\\n", "\\\\"]
+    TAGS = ["<b>", "</b>", "<!--", "-->", "<!-- x -->", "<", ">", "&amp;",
+            "&lt", "&nbsp;", "&copy", "&#65;", "&#x41", "&#0;", "&#128;",
+            "&#xD800;", "&#1;", "&#xFFFE;", "&notit;", "&zzz", "&amp;lt;",
+            " ", "\\n", "a", "é", "&hellip;", "&", "&;", "&ampere", "&#",
+            "&#x", "AT&T", "&#99999999999;"]
+    OPTIONS = ["", ", false", ", break_on_hyphens=false", ", false, '#', false"]
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def text(self, parts, most):
+        return "".join(self.random.choices(
+            parts, k=self.random.randrange(1, most)))
+
+    def value(self, depth=0):
+        pick = self.random.random()
+        count = self.random.randrange(5)
+        if depth > 3 or pick < 0.4:
+            return self.random.choice([
+                "1", "none", "true", "2.5", "'é\\n'", "'%s'" % (
+                    "word " * self.random.randrange(30)),
+                "'%s'" % ("x" * self.random.randrange(90))])
+        if pick < 0.65:
+            return "[%s]" % ", ".join(self.value(depth + 1)
+                                      for _ in range(count))
+        if pick < 0.75:
+            return "(%s)" % "".join(self.value(depth + 1) + ", "
+                                    for _ in range(count))
+        return "{%s}" % ", ".join("'%s': %s" % (
+            self.random.choice("abcdefgh") * self.random.randrange(1, 20),
+            self.value(depth + 1)) for _ in range(count))
+
+    def templates(self, count):
+        for _ in range(count):
+            yield "{{ '%s'|wordwrap(%d%s) }}" % (
+                self.text(self.WORDS, 25),
+                self.random.choice([1, 2, 3, 5, 8, 12]),
+                self.random.choice(self.OPTIONS))
+            yield "{{ '%s'|striptags }}" % self.text(self.TAGS, 8)
+            yield "{{ (%s)|pprint }}" % self.value()

@@ -28,6 +28,7 @@ DELIBERATE = (
     "encode, maketrans and translate are not supported",
     "not supported for escaped text",
     "zero padding and grouping is not supported",
+    "is unknown here",  # a character reference of striptags
     "sets are not supported",
     "automatic escaping is not supported",
     "no real number",  # Python makes a complex number

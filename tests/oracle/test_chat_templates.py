@@ -43,6 +43,16 @@ def test_random_programs():
     check_plain(cases.program_templates(int(4000 * SHARE)), cases.CONTEXT)
 
 
+def test_layout_filters():
+    check_plain(cases.LayoutMaker(1).templates(int(2000 * SHARE)),
+                cases.CONTEXT)
+
+
+@pytest.mark.slow
+def test_many_layouts():
+    check_plain(cases.LayoutMaker(2).templates(10000), cases.CONTEXT)
+
+
 @pytest.mark.slow
 def test_all_tables():
     check_plain(cases.table_templates(), cases.CONTEXT)
