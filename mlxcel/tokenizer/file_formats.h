@@ -40,4 +40,7 @@ Parts read_sentencepiece(
 /// line is the id. Ids 0 to 3 are unk, bos, eos and pad.
 Parts read_plamo(const std::string& path, const TokenizerConfig& config);
 
+/// vocab.txt: word pieces as in BERT (transformers, tokenization_bert.py).
+Parts read_bert_files(const std::string& path, const TokenizerConfig& config);
+
 }  // namespace mlxcel::tokenizer

@@ -51,6 +51,9 @@ class Search {
     if (has_qwen2_files()) {
       return read_qwen2_files(dir_, config_);
     }
+    if (has_bert_file()) {
+      return read_bert_files(path("vocab.txt"), config_);
+    }
     none_found();
   }
 
@@ -161,6 +164,23 @@ class Search {
            path_exists(path("vocab.json")) && path_exists(path("merges.txt"));
   }
 
+  bool has_bert_file() const {
+    static constexpr std::string_view classes[] = {
+        "",
+        "BertTokenizer",
+        "BertTokenizerFast",
+        "DistilBertTokenizer",
+        "DistilBertTokenizerFast",
+        "ElectraTokenizer",
+        "ElectraTokenizerFast",
+        "MobileBertTokenizer",
+        "MobileBertTokenizerFast"};
+    return path_exists(path("vocab.txt")) &&
+           std::find(
+               std::begin(classes), std::end(classes), config_.tokenizer_class
+           ) != std::end(classes);
+  }
+
   [[noreturn]] void none_found() {
     if (model_type() == "moondream3") {
       needs_moondream_tokenizer("there is no tokenizer");
@@ -171,6 +191,12 @@ class Search {
           "; vocab.json is read with merges.txt beside it, which is {}, and "
           "for the class Qwen2Tokenizer, but the class is {}",
           path_exists(path("merges.txt")) ? "there" : "missing",
+          quote(config_.tokenizer_class)
+      );
+    }
+    if (path_exists(path("vocab.txt"))) {
+      detail += fmt::format(
+          "; vocab.txt is read for BERT's classes, but the class is {}",
           quote(config_.tokenizer_class)
       );
     }

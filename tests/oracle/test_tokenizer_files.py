@@ -17,6 +17,8 @@ import tiktoken
 from hard_text import HardText
 from sentencepiece import sentencepiece_model_pb2 as spm_model
 from test_tokenizer import byte_level, differences, split
+from tokenizers import (Tokenizer, models, normalizers, pre_tokenizers,
+                        trainers)
 from transformers import AutoTokenizer
 
 BUILD = Path(os.environ.get("MLXCEL_BUILD_DIR", "build/release"))
@@ -34,6 +36,11 @@ KIMI = "|".join([
     r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
     r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n]*", r"\s*[\r\n]+",
     r"\s+(?!\S)", r"\s+"])
+
+# How many strings; 200,000 in the slow suite.
+COUNTS = pytest.mark.parametrize(
+    "count", [STRINGS, pytest.param(200_000, marks=pytest.mark.slow)],
+    ids=["", "many"])
 
 
 def probe(folder, lines, *options):
@@ -81,9 +88,10 @@ def qwen2(request, tmp_path_factory):
     return folder, official, [name for name, _ in names]
 
 
-def test_qwen2_files(qwen2):
+@COUNTS
+def test_qwen2_files(qwen2, count):
     folder, official, added = qwen2
-    texts = hard_texts("qwen2", added)
+    texts = hard_texts("qwen2", added, count)
     expected = official(texts, add_special_tokens=True)["input_ids"]
     assert differences(texts, expected, probe(folder, texts)) == []
     for skip in (False, True):
@@ -172,9 +180,10 @@ def tiktoken_case(request, tmp_path_factory):
     return Tiktoken(request.param, tmp_path_factory.mktemp(request.param))
 
 
-def test_tiktoken(tiktoken_case):
+@COUNTS
+def test_tiktoken(tiktoken_case, count):
     case = tiktoken_case
-    texts = hard_texts("tiktoken", list(case.names)[:20])
+    texts = hard_texts("tiktoken", list(case.names)[:20], count)
     texts = [t for t in texts if not unsettled(t)]
     expected = [case.encode(t) for t in texts]
     assert differences(texts, expected, probe(case.folder, texts)) == []
@@ -296,17 +305,21 @@ def sentencepiece(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sentencepiece")
     train_sentencepiece(folder, SENTENCEPIECE[request.param])
     official = spm.SentencePieceProcessor(str(folder / "tokenizer.model"))
-    return folder, official, hard_texts(request.param, [*USER, "<s>"])
+    return folder, official
 
 
-def test_sentencepiece_encode(sentencepiece):
-    folder, official, texts = sentencepiece
+@COUNTS
+def test_sentencepiece_encode(sentencepiece, count):
+    folder, official = sentencepiece
+    texts = hard_texts("encode", [*USER, "<s>"], count)
     expected = official.encode(texts)
     assert differences(texts, expected, probe(folder, texts)) == []
 
 
-def test_sentencepiece_decode(sentencepiece):
-    folder, official, texts = sentencepiece
+@COUNTS
+def test_sentencepiece_decode(sentencepiece, count):
+    folder, official = sentencepiece
+    texts = hard_texts("decode", [*USER, "<s>"], count // 4)
     ids = official.encode(texts)
     source = HardText("ids").random
     ids += [[source.randrange(official.piece_size())
@@ -416,12 +429,60 @@ def plamo(tmp_path_factory):
     return folder, Plamo(rows)
 
 
-def test_plamo(plamo):
+@COUNTS
+def test_plamo(plamo, count):
     folder, official = plamo
     texts = hard_texts("plamo", ["<|plamo:eos|>", "<|plamo:op|>", "<|plamo:",
-                                 "<|plamo:x|>", "|>"])
+                                 "<|plamo:x|>", "|>"],
+                       min(count, 20_000))
     expected = [[1] + official.encode(text) for text in texts]
     assert differences(texts, expected, probe(folder, texts)) == []
     decoded = probe(folder, expected, "--skip-special")
     shown = [text.replace("<|plamo:eos|>", "") for text in texts]
     assert differences(texts, shown, decoded) == []
+
+
+# BERT's vocab.txt.
+
+BERT = {
+    "uncased": {},
+    "cased": {"do_lower_case": False},
+    "accents": {"strip_accents": False},
+    "stripped": {"do_lower_case": False, "strip_accents": True},
+    "chinese": {"tokenize_chinese_chars": False},
+    "added": {"added_tokens_decoder": {
+        "0": added_entry("[PAD]", special=True),
+        "5": added_entry("hello", single_word=True, normalized=True)}},
+}
+
+
+@pytest.fixture(scope="module", params=BERT)
+def bert(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bert")
+    trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    trained.normalizer = normalizers.BertNormalizer()
+    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trained.train_from_iterator(
+        HardText(0).corpus(1500),
+        trainers.WordPieceTrainer(
+            vocab_size=2500, show_progress=False, limit_alphabet=500,
+            special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
+                            "hello"]))
+    trained.model.save(str(folder))
+    write_config(folder, tokenizer_class="BertTokenizer",
+                 **BERT[request.param])
+    return folder, AutoTokenizer.from_pretrained(folder)
+
+
+@COUNTS
+def test_bert_files(bert, count):
+    folder, official = bert
+    texts = hard_texts(
+        "bert", ["[CLS]", "[MASK]", "[UNK]", "hello", "[sep]"], count)
+    expected = official(texts)["input_ids"]
+    assert differences(texts, expected, probe(folder, texts)) == []
+    for skip in (False, True):
+        decoded = official.backend_tokenizer.decode_batch(
+            expected, skip_special_tokens=skip)
+        actual = probe(folder, expected, *["--skip-special"] * skip)
+        assert differences(expected, decoded, actual) == []
