@@ -9,6 +9,7 @@
 #include "mlxcel/tokenizer/file_formats.h"
 #include "mlxcel/tokenizer/part_recipes.h"
 #include "mlxcel/tokenizer/plamo.h"
+#include "mlxcel/tokenizer/utf8.h"
 
 namespace mlxcel::tokenizer {
 
@@ -77,6 +78,51 @@ class PlamoReader {
   PlamoPieces file_;
 };
 
+/// Long runs of one character, other than a line feed, and of spaces stand by
+/// themselves.
+class RunSplit : public PreTokenizerStep {
+ public:
+  explicit RunSplit(const TokenizerConfig& config)
+      : repeated_(config.break_around_repeated_chars),
+        spaces_(config.break_around_consecutive_spaces) {}
+
+  void split(const Piece& piece, PieceSink& sink) const override {
+    std::string_view text = piece.view();
+    size_t done = 0;
+    auto emit = [&](size_t end) {
+      if (end > done) {
+        sink.take({piece.text, piece.begin + done, piece.begin + end});
+        done = end;
+      }
+    };
+    for (size_t at = 0; at < text.size();) {
+      size_t size = utf8::length(static_cast<unsigned char>(text[at]));
+      std::string_view character = text.substr(at, size);
+      size_t end = at + size;
+      size_t count = 1;
+      while (text.substr(end, size) == character) {
+        end += size;
+        ++count;
+      }
+      if (is_long(character, count)) {
+        emit(at);
+        emit(end);
+      }
+      at = end;
+    }
+    emit(text.size());
+  }
+
+ private:
+  bool is_long(std::string_view character, size_t count) const {
+    return (repeated_ && character != "\n" && count >= *repeated_) ||
+           (spaces_ && character == " " && count >= *spaces_);
+  }
+
+  std::optional<size_t> repeated_;
+  std::optional<size_t> spaces_;
+};
+
 std::vector<AddedToken> added_tokens(
     const PlamoPieces& file, const TokenizerConfig& config
 ) {
@@ -119,16 +165,6 @@ PostProcessor make_post_processor(const TokenizerConfig& config) {
 }  // namespace
 
 Parts read_plamo(const std::string& path, const TokenizerConfig& config) {
-  if (config.breaks_runs) {
-    fail(
-        ErrorCode::unsupported,
-        fmt::format(
-            "[{}] tokenizer_config.json: cutting at runs of a character "
-            "(break_around_...) is not supported",
-            path
-        )
-    );
-  }
   PlamoPieces file = PlamoReader(path).read();
   Parts parts;
   // What looks like a special token stands by itself.

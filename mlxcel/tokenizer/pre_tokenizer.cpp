@@ -350,6 +350,11 @@ void PreTokenizer::add(
   steps_.push_back(std::move(step));
 }
 
+void PreTokenizer::append(std::unique_ptr<PreTokenizerStep> step) {
+  needs_origins_ |= step->needs_origins();
+  steps_.push_back(std::move(step));
+}
+
 void PreTokenizer::run(const Piece& piece, PieceSink& sink) const {
   Chain(*this, 0, sink).take(piece);
 }

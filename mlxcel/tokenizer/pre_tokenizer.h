@@ -29,6 +29,9 @@ class PreTokenizer {
   /// type that is not implemented.
   PreTokenizer(const Json& json, bool model_reads_bytes);
 
+  /// Adds a step behind the others, before a model that reads characters.
+  void append(std::unique_ptr<PreTokenizerStep> step);
+
   /// Gives the final pieces, none of them empty, to `sink`.
   void run(const Piece& piece, PieceSink& sink) const;
 

@@ -26,6 +26,12 @@ std::optional<bool> find_bool(const Json& json, const char* name) {
   return value ? std::optional(value->as_bool()) : std::nullopt;
 }
 
+std::optional<size_t> find_count(const Json& json, const char* name) {
+  auto value = json.find(name);
+  return value ? std::optional(static_cast<size_t>(value->as_int(1, INT32_MAX)))
+               : std::nullopt;
+}
+
 AddedToken read_added_token(const Json& json) {
   AddedToken token;
   token.content = json.at("content").as_string();
@@ -127,8 +133,10 @@ void read_fields(const Json& json, TokenizerConfig& config) {
   config.add_eos_token = find_bool(json, "add_eos_token");
   config.add_prefix_space = find_bool(json, "add_prefix_space");
   config.legacy = find_bool(json, "legacy");
-  config.breaks_runs = json.has("break_around_consecutive_spaces_threshold") ||
-                       json.has("break_around_repeated_chars_threshold");
+  config.break_around_repeated_chars =
+      find_count(json, "break_around_repeated_chars_threshold");
+  config.break_around_consecutive_spaces =
+      find_count(json, "break_around_consecutive_spaces_threshold");
   read_bert_options(json, config);
 }
 

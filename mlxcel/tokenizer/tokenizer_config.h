@@ -25,8 +25,9 @@ struct TokenizerConfig {
   std::optional<bool> add_eos_token;
   std::optional<bool> add_prefix_space;
   std::optional<bool> legacy;
-  /// PLaMo's break_around_... thresholds are given.
-  bool breaks_runs = false;
+  // Of PLaMo's file: how long a run of a character stands by itself.
+  std::optional<size_t> break_around_repeated_chars;
+  std::optional<size_t> break_around_consecutive_spaces;
   // Of BERT's files.
   std::optional<bool> do_lower_case;
   std::optional<bool> do_basic_tokenize;

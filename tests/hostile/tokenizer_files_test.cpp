@@ -327,5 +327,15 @@ TEST(HostilePlamo, LongTextTakesLinearTime) {
   );
 }
 
+TEST(HostileBertFiles, LinesOfAllKinds) {
+  std::string special = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+  EXPECT_EQ(load_error("vocab.txt", special), "no error");
+  EXPECT_EQ(load_error("vocab.txt", special + "a\na\n\n##\n##a\n"), "no error");
+  EXPECT_NE(load_error("vocab.txt", special + "\xff\n"), "no error");
+  EXPECT_NE(load_error("vocab.txt", ""), "no error");
+  EXPECT_NE(load_error("vocab.txt", std::string("\0\0", 2)), "no error");
+  EXPECT_NE(load_error("vocab.txt", std::string(5 << 20, '\n')), "no error");
+}
+
 }  // namespace
 }  // namespace mlxcel::test

@@ -384,8 +384,16 @@ class Plamo:
                 self.costs[text] = (-round(score * 1e4), i)
         self.longest = max(map(len, self.costs))
 
-    def encode(self, text):
-        return [i for part in self.MARKED.split(text) for i in self.cut(part)]
+    def encode(self, text, runs=None):
+        parts = self.MARKED.split(text)
+        if runs:
+            parts = [p for part in parts for p in self.break_runs(part, runs)]
+        return [i for part in parts for i in self.cut(part)]
+
+    @staticmethod
+    def break_runs(text, runs):
+        mark = "\uee00"
+        return re.sub(runs, mark + r"\1" + mark, text).split(mark)
 
     def cut(self, text):
         best = [(0, 0, -1)] * (len(text) + 1)
@@ -440,6 +448,18 @@ def test_plamo(plamo, count):
     decoded = probe(folder, expected, "--skip-special")
     shown = [text.replace("<|plamo:eos|>", "") for text in texts]
     assert differences(texts, shown, decoded) == []
+
+
+def test_plamo_breaks_runs(plamo, tmp_path):
+    folder, official = plamo
+    (tmp_path / "tokenizer.jsonl").write_bytes(
+        (folder / "tokenizer.jsonl").read_bytes())
+    write_config(tmp_path, break_around_repeated_chars_threshold=4,
+                 break_around_consecutive_spaces_threshold=3)
+    texts = hard_texts("runs", ["aaaa", "   ", "\n\n\n\n", "    b"])
+    texts = [text for text in texts if "\uee00" not in text]
+    expected = [official.encode(text, r"((.)\2{3,}| {3,})") for text in texts]
+    assert differences(texts, expected, probe(tmp_path, texts)) == []
 
 
 # BERT's vocab.txt.

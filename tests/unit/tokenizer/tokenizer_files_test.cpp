@@ -241,13 +241,68 @@ TEST(PlamoFile, CheapestPiecesAndBytes) {
   EXPECT_EQ(tokenizer->decode(Ids{1, 4 + 0xc3, 4 + 0xa9, 260}, true), "éa");
 }
 
-TEST(PlamoFile, ThresholdsAreRefused) {
+TEST(PlamoFile, LongRunsStandByThemselves) {
   TemporaryDirectory directory;
-  directory.write("tokenizer.jsonl", plamo_rows());
-  directory.write(
-      "tokenizer_config.json", R"({"break_around_repeated_chars_threshold":8})"
+  std::string rows = plamo_rows() +
+                     R"(["a", -1, "NORMAL"]
+["b", -1, "NORMAL"]
+["ab", -1, "NORMAL"]
+["aaa", -1, "NORMAL"]
+["  b", -1, "NORMAL"])";
+  directory.write("tokenizer.jsonl", rows);
+  auto load = [&](const std::string& config) {
+    directory.write("tokenizer_config.json", config);
+    return Tokenizer::load(directory.path());
+  };
+  EXPECT_EQ(load("{}")->encode("aaaab"), (Ids{263, 262}));
+  EXPECT_EQ(
+      load(R"({"break_around_repeated_chars_threshold":4})")->encode("aaaab"),
+      (Ids{260, 263, 261})
   );
-  EXPECT_ERROR(Tokenizer::load(directory.path()), "break_around_...");
+  auto spaces = load(R"({"break_around_consecutive_spaces_threshold":2})");
+  EXPECT_EQ(spaces->encode("aaaab"), (Ids{263, 262}));
+  EXPECT_EQ(spaces->encode("  b"), (Ids{4 + ' ', 4 + ' ', 261}));
+  EXPECT_ERROR(
+      load(R"({"break_around_repeated_chars_threshold":0})"),
+      "break_around_repeated_chars_threshold"
+  );
+}
+
+constexpr const char* bert_vocab =
+    "[PAD]\n[UNK]\n[CLS]\r\n[SEP]\n[MASK]\n\nhe\n##llo\nHe\ncafé\ncafe\n中";
+
+TEST(BertFiles, LowerCaseWithoutAccents) {
+  TemporaryDirectory directory;
+  directory.write("vocab.txt", bert_vocab);
+  auto tokenizer = Tokenizer::load(directory.path());
+  EXPECT_EQ(tokenizer->encode("HELLO"), (Ids{2, 6, 7, 3}));
+  EXPECT_EQ(tokenizer->encode("Café[MASK] x"), (Ids{2, 10, 4, 1, 3}));
+  EXPECT_EQ(tokenizer->encode("he中he"), (Ids{2, 6, 11, 6, 3}));
+  EXPECT_EQ(tokenizer->decode(Ids{2, 6, 7, 6, 3}, true), "hello he");
+  EXPECT_TRUE(tokenizer->is_special(4));
+}
+
+TEST(BertFiles, OptionsOfTheConfiguration) {
+  TemporaryDirectory directory;
+  directory.write("vocab.txt", bert_vocab);
+  auto load = [&](const std::string& config) {
+    directory.write("tokenizer_config.json", config);
+    return Tokenizer::load(directory.path());
+  };
+  EXPECT_EQ(load(R"({"do_lower_case":false})")->encode("He"), (Ids{2, 8, 3}));
+  EXPECT_EQ(load(R"({"strip_accents":false})")->encode("CAFÉ"), (Ids{2, 9, 3}));
+  EXPECT_EQ(
+      load(R"({"tokenize_chinese_chars":false})")->encode("he中"),
+      (Ids{2, 1, 3})
+  );
+  EXPECT_EQ(load(R"({"never_split":["[MASK]"]})")->encode(""), (Ids{2, 3}));
+  EXPECT_ERROR(load(R"({"never_split":["he"]})"), "never_split");
+  EXPECT_ERROR(load(R"({"do_basic_tokenize":false})"), "do_basic_tokenize");
+  EXPECT_ERROR(load(R"({"cls_token":"<s>"})"), "there is no token \"<s>\"");
+  EXPECT_ERROR(
+      load(R"({"tokenizer_class":"MPNetTokenizer"})"),
+      "the class is \"MPNetTokenizer\""
+  );
 }
 
 TEST(TokenizerDirectory, OtherClassesDoNotGetTheRulesOfQwen2) {
