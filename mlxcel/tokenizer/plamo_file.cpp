@@ -172,6 +172,10 @@ Parts read_plamo(const std::string& path, const TokenizerConfig& config) {
       R"({"type":"Split","behavior":"Isolated","invert":false,)"
       R"("pattern":{"Regex":"<\\|plamo:[^|\\s]{0,64}\\|>"}})"
   );
+  if (config.break_around_repeated_chars ||
+      config.break_around_consecutive_spaces) {
+    parts.pre_tokenizer.append(std::make_unique<RunSplit>(config));
+  }
   parts.decoder =
       decoder_from(R"({"type":"Sequence","decoders":[{"type":"ByteFallback"},)"
                    R"({"type":"Fuse"}]})");

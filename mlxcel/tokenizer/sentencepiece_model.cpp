@@ -70,15 +70,12 @@ void SentencePieceModel::Output::put(int32_t id, size_t begin, size_t end) {
   }
 }
 
-/// The last byte stands for the text, the others for nothing.
 void SentencePieceModel::Output::put_bytes(
     std::string_view text, size_t begin
 ) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    bool last = i + 1 == text.size();
-    put(model_.bytes_[static_cast<unsigned char>(text[i])],
-        begin,
-        last ? begin + text.size() : begin);
+  for (char c : text) {
+    put(model_.bytes_[static_cast<unsigned char>(c)], begin, begin + text.size()
+    );
   }
 }
 

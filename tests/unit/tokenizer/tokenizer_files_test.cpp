@@ -1,6 +1,7 @@
 // Tokenizer files beside tokenizer.json. That they give the ids of the
 // official libraries is tested in tests/oracle/test_tokenizer_files.py.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "mlxcel/tokenizer/text_chunks.h"
@@ -165,6 +166,27 @@ TEST(SentencePieceModel, UnknownTextIsOneTokenAndASurface) {
   EXPECT_EQ(tokenizer->decode(Ids{3, 4, 0}, false), "a ⁇ ");
 }
 
+TEST(SentencePieceModel, TokensWithTheirPlaces) {
+  SentencePieceBuilder model = small_model(2);
+  auto tokenizer = load_model(model);
+  Encoding encoding = tokenizer->encode_with_offsets("ba  xé");
+  EXPECT_EQ(encoding.ids, tokenizer->encode("ba  xé"));
+  EXPECT_EQ(encoding.ids, (Ids{3, 7, 3, 0}));
+  EXPECT_EQ(encoding.offsets[1].begin, 0u);
+  EXPECT_EQ(encoding.offsets[1].end, 2u);
+  EXPECT_EQ(encoding.offsets[3].begin, 4u);
+  EXPECT_EQ(encoding.offsets[3].end, 7u);
+  model.byte_fallback = true;
+  for (unsigned b = 0; b < 256; ++b) {
+    model.pieces.push_back({fmt::format("<0x{:02X}>", b), 0, Type::byte});
+  }
+  tokenizer = load_model(model);
+  encoding = tokenizer->encode_with_offsets("é");
+  EXPECT_EQ(encoding.ids, (Ids{3, 8 + 0xc3, 8 + 0xa9}));
+  EXPECT_EQ(encoding.offsets[1].end, 2u);
+  EXPECT_EQ(encoding.offsets[2].begin, 0u);
+}
+
 TEST(SentencePieceModel, ControlPiecesAreNotFoundInText) {
   auto tokenizer = load_model(small_model(1));
   EXPECT_EQ(tokenizer->encode("<s>").front(), 3);
@@ -257,7 +279,7 @@ TEST(PlamoFile, LongRunsStandByThemselves) {
   EXPECT_EQ(load("{}")->encode("aaaab"), (Ids{263, 262}));
   EXPECT_EQ(
       load(R"({"break_around_repeated_chars_threshold":4})")->encode("aaaab"),
-      (Ids{260, 263, 261})
+      (Ids{263, 260, 261})
   );
   auto spaces = load(R"({"break_around_consecutive_spaces_threshold":2})");
   EXPECT_EQ(spaces->encode("aaaab"), (Ids{263, 262}));
