@@ -21,6 +21,8 @@ void add_bench(CLI::App& program);
 void add_synth(CLI::App& program);
 void add_score(CLI::App& program);
 void add_template(CLI::App& program);
+void add_tokenize(CLI::App& program);
+void add_detokenize(CLI::App& program);
 void add_completion(CLI::App& program);
 
 /// Text of --version.

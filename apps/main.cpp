@@ -69,6 +69,8 @@ int run(int argc, char** argv) {
   add_template(program);
   add_bench(program);
   add_synth(program);
+  add_tokenize(program);
+  add_detokenize(program);
   add_completion(program);
   auto named = [&](CLI::App* command) { return command->check_name(argv[1]); };
   if (argc > 1 && argv[1][0] != '-' && program.get_subcommands(named).empty()) {

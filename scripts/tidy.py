@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Clang reads neither GCC's precompiled headers nor this flag.
+# Clang reads neither GCC's precompiled headers nor these flags.
 FOREIGN = re.compile(r"-Winvalid-pch|-include \S*cmake_pch\S*"
-                     r"|-mprefer-vector-width=\d+")
+                     r"|-mprefer-vector-width=\d+|-Wno-restrict")
 
 
 def chosen(build_dir, pattern):

@@ -92,10 +92,10 @@ int32_t AddedTokens::find(std::string_view content) const {
 
 /// Null for a match that does not count; no shorter one is tried then.
 const AddedToken* AddedTokens::accept(
-    std::string_view text, const StringMatcher::Match& match, bool special
+    std::string_view text, const StringMatcher::Match& match, FindAdded which
 ) const {
   const AddedToken& token = *find(match.value);
-  if (token.special && !special) {
+  if (token.special && which == FindAdded::ordinary) {
     return nullptr;
   }
   bool inside = token.single_word &&
@@ -107,16 +107,22 @@ const AddedToken* AddedTokens::accept(
 void AddedTokens::cut(
     std::string_view text,
     bool normalized,
-    bool special,
+    FindAdded which,
     std::vector<Part>& parts
 ) const {
+  if (which == FindAdded::none) {
+    if (!text.empty()) {
+      parts.push_back({0, text.size(), -1});
+    }
+    return;
+  }
   const StringMatcher& matcher = normalized ? normalized_ : raw_;
   size_t done = 0;
   size_t from = 0;
   StringMatcher::Match match{};
   while (!matcher.empty() && matcher.find(text, from, match)) {
     from = match.end;
-    const AddedToken* token = accept(text, match, special);
+    const AddedToken* token = accept(text, match, which);
     if (token == nullptr) {
       continue;
     }

@@ -8,6 +8,7 @@
 
 #include "mlxcel/tokenizer/normalizer.h"
 #include "mlxcel/tokenizer/string_matcher.h"
+#include "mlxcel/tokenizer/tokenizer.h"
 #include "mlxcel/tokenizer/vocab.h"
 
 namespace mlxcel::tokenizer {
@@ -45,12 +46,11 @@ class AddedTokens {
     int32_t id;
   };
   /// Cuts a text at the tokens that are looked for before (`normalized`
-  /// false) or after normalization. Without `special`, special tokens are
-  /// text. No part of text is empty.
+  /// false) or after normalization. No part of text is empty.
   void cut(
       std::string_view text,
       bool normalized,
-      bool special,
+      FindAdded which,
       std::vector<Part>& parts
   ) const;
 
@@ -78,7 +78,7 @@ class AddedTokens {
   static constexpr uint32_t none = ~0u;
 
   const AddedToken* accept(
-      std::string_view text, const StringMatcher::Match& match, bool special
+      std::string_view text, const StringMatcher::Match& match, FindAdded which
   ) const;
 
   std::vector<AddedToken> tokens_;

@@ -87,36 +87,36 @@ std::optional<int32_t> Tokenizer::Impl::find_id(std::string_view token) const {
 }
 
 void Tokenizer::Impl::encode_text(
-    std::string_view text, bool special, std::vector<int32_t>& ids
+    std::string_view text, FindAdded find, std::vector<int32_t>& ids
 ) const {
   Lease lease(*this);
   Ids sink(*parts.model, lease.scratch(), ids);
-  cut_text(text, special, parts.pre_tokenizer.needs_origins(), sink);
+  cut_text(text, find, parts.pre_tokenizer.needs_origins(), sink);
 }
 
 void Tokenizer::Impl::cut_text(
-    std::string_view text, bool special, bool tracked, Consumer& consumer
+    std::string_view text, FindAdded find, bool tracked, Consumer& consumer
 ) const {
   if (!parts.chunks) {
-    cut_chunk(text, 0, special, tracked, consumer);
+    cut_chunk(text, 0, find, tracked, consumer);
     return;
   }
   for (std::string_view chunk : tokenizer::cut_text(text, *parts.chunks)) {
     auto offset = static_cast<size_t>(chunk.data() - text.data());
-    cut_chunk(chunk, offset, special, tracked, consumer);
+    cut_chunk(chunk, offset, find, tracked, consumer);
   }
 }
 
 void Tokenizer::Impl::cut_chunk(
     std::string_view text,
     size_t offset,
-    bool special,
+    FindAdded find,
     bool tracked,
     Consumer& consumer
 ) const {
   AddedParts raw;
   AddedParts inner;
-  parts.added_tokens.cut(text, false, special, raw);
+  parts.added_tokens.cut(text, false, find, raw);
   for (const auto& part : raw) {
     std::string_view view = text.substr(part.begin, part.end - part.begin);
     if (part.id >= 0) {
@@ -129,7 +129,7 @@ void Tokenizer::Impl::cut_chunk(
       parts.normalizer->apply(segment);
     }
     inner.clear();
-    parts.added_tokens.cut(segment.view(), true, special, inner);
+    parts.added_tokens.cut(segment.view(), true, find, inner);
     for (const auto& piece : inner) {
       if (piece.id < 0) {
         parts.pre_tokenizer.run({&segment, piece.begin, piece.end}, consumer);
@@ -157,7 +157,7 @@ void Tokenizer::Impl::repair_bos() {
   }
   std::optional<int32_t> bos = find_id(config.bos_token);
   std::vector<int32_t> probe;
-  encode_text("a", true, probe);
+  encode_text("a", FindAdded::all, probe);
   parts.post_processor.apply(probe, true);
   if (bos && (probe.empty() || probe[0] != *bos)) {
     parts.post_processor.prepend(*bos);
@@ -212,7 +212,7 @@ std::vector<int32_t> Tokenizer::encode(
   check_text(text);
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 4 + 8);
-  impl_->encode_text(text, options.parse_special, ids);
+  impl_->encode_text(text, options.find, ids);
   impl_->parts.post_processor.apply(ids, options.add_special);
   return ids;
 }

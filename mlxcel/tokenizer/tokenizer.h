@@ -11,12 +11,15 @@
 
 namespace mlxcel {
 
+/// Which added tokens are looked for in a text: `ordinary` leaves out special
+/// ones. The spelling of others is text.
+enum class FindAdded { all, ordinary, none };
+
 struct EncodeOptions {
   /// Put the special tokens around the text that the tokenizer adds by
   /// itself (a BOS, say).
   bool add_special = true;
-  /// Recognise special tokens in the text. Off, their spellings are text.
-  bool parse_special = true;
+  FindAdded find = FindAdded::all;
   /// Only of encodings with offsets: shorten and fill up as the file says.
   /// Generation and embeddings don't.
   bool truncate = false;

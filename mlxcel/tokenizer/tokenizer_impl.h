@@ -16,7 +16,7 @@ struct Tokenizer::Impl {
   /// The token of an id; empty if it has none.
   std::optional<std::string_view> token(int32_t id) const;
   void encode_text(
-      std::string_view text, bool special, std::vector<int32_t>& ids
+      std::string_view text, FindAdded find, std::vector<int32_t>& ids
   ) const;
   /// Takes the pieces for the model and the added tokens between them.
   class Consumer : public tokenizer::PieceSink {
@@ -32,15 +32,15 @@ struct Tokenizer::Impl {
   void cut_chunk(
       std::string_view text,
       size_t offset,
-      bool special,
+      FindAdded find,
       bool tracked,
       Consumer& consumer
   ) const;
   void cut_text(
-      std::string_view text, bool special, bool tracked, Consumer& consumer
+      std::string_view text, FindAdded find, bool tracked, Consumer& consumer
   ) const;
   std::vector<tokenizer::TextToken> encode_tokens(
-      std::string_view text, bool special
+      std::string_view text, FindAdded find
   ) const;
   Encoding encode_texts(
       std::span<const std::string_view> texts, const EncodeOptions& options

@@ -98,11 +98,11 @@ class Tokenizer::Impl::Tokens : public Consumer {
 };
 
 std::vector<TextToken> Tokenizer::Impl::encode_tokens(
-    std::string_view text, bool special
+    std::string_view text, FindAdded find
 ) const {
   Lease lease(*this);
   Tokens sink(*this, lease.scratch());
-  cut_text(text, special, true, sink);
+  cut_text(text, find, true, sink);
   return std::move(sink.result);
 }
 
@@ -112,7 +112,7 @@ Encoding Tokenizer::Impl::encode_texts(
   std::vector<std::vector<TextToken>> tokens;
   for (std::string_view text : texts) {
     check_text(text);
-    tokens.push_back(encode_tokens(text, options.parse_special));
+    tokens.push_back(encode_tokens(text, options.find));
   }
   if (options.truncate) {
     size_t added = options.add_special
@@ -148,8 +148,8 @@ std::vector<ByteRange> character_offsets(
   std::vector<uint32_t> numbers(text.size() + 1);
   uint32_t number = 0;
   for (size_t i = 0; i < numbers.size(); ++i) {
-    bool inside = i < text.size() &&
-                  (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+    bool inside =
+        i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
     number += !inside && i > 0 ? 1 : 0;
     numbers[i] = number;
   }

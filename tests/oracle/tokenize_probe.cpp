@@ -46,7 +46,9 @@ json answer(
   bool skip = options.contains("--skip-special");
   mlxcel::EncodeOptions encode;
   encode.add_special = !options.contains("--no-special");
-  encode.parse_special = !options.contains("--plain");
+  if (options.contains("--plain")) {
+    encode.find = mlxcel::FindAdded::ordinary;
+  }
   encode.truncate = options.contains("--truncate");
   encode.pad = options.contains("--pad");
   if (line.is_object()) {

@@ -158,9 +158,14 @@ TEST(AddedTokens, SpecialOnesCanBeText) {
       with_tokens({added_token("<a>"), added_token("<b>", R"("special":false)")}
       );
   EncodeOptions plain;
-  plain.parse_special = false;
+  plain.find = FindAdded::ordinary;
   EXPECT_EQ(pieces(*tokenizer, "<a><b>"), (List{"<a>", "<b>"}));
   EXPECT_EQ(pieces(*tokenizer, "<a><b>", plain), (List{"<", "a", ">", "<b>"}));
+  plain.find = FindAdded::none;
+  EXPECT_EQ(
+      pieces(*tokenizer, "<a><b>", plain), (List{"<", "a", ">", "<", "b", ">"})
+  );
+  EXPECT_EQ(pieces(*tokenizer, "", plain), List{});
 }
 
 TEST(AddedTokens, EmptyOnesAreLeftOut) {
