@@ -286,8 +286,10 @@ std::string PrintfFormatter::convert(const Conversion& c, const Value& value)
 
 class BraceFormatter {
  public:
-  BraceFormatter(Interpreter& interpreter, const Arguments& arguments)
-      : interpreter_(interpreter), arguments_(arguments) {}
+  BraceFormatter(
+      Interpreter& interpreter, const Arguments& arguments, bool markup
+  )
+      : interpreter_(interpreter), arguments_(arguments), markup_(markup) {}
 
   // A field inside a format may itself hold fields, one level deep.
   std::string run(std::string_view pattern, int depth) {
@@ -334,6 +336,7 @@ class BraceFormatter {
 
   Interpreter& interpreter_;
   const Arguments& arguments_;
+  bool markup_;
   size_t next_ = 0;
   enum class Numbering {
     unknown,
@@ -383,7 +386,16 @@ std::string BraceFormatter::field(std::string_view text, int depth) {
     default:
       fault(fmt::format("unknown conversion '!{}' in a format", conversion));
   }
-  return format_value(value, spec);
+  if (!markup_) {
+    return format_value(value, spec);
+  }
+  if (!value.is_string() || !value.text().markup) {
+    return escape_html(format_value(value, spec));
+  }
+  if (!spec.empty()) {
+    fault("escaped text takes no format");
+  }
+  return std::string(value.view());
 }
 
 Value BraceFormatter::first_value(std::string_view name) {
@@ -452,9 +464,10 @@ std::string format_printf(
 std::string format_braces(
     Interpreter& interpreter,
     std::string_view pattern,
-    const Arguments& arguments
+    const Arguments& arguments,
+    bool markup
 ) {
-  return BraceFormatter(interpreter, arguments).run(pattern, 1);
+  return BraceFormatter(interpreter, arguments, markup).run(pattern, 1);
 }
 
 }  // namespace mlxcel::chat

@@ -17,11 +17,13 @@ std::string format_printf(
 );
 
 /// `template.format(arguments)`: Python's format strings, attributes and items
-/// looked up by the rules of the template language. Throws Fault.
+/// looked up by the rules of the template language. With `markup` what is put
+/// in is escaped. Throws Fault.
 std::string format_braces(
     Interpreter& interpreter,
     std::string_view pattern,
-    const Arguments& arguments
+    const Arguments& arguments,
+    bool markup
 );
 
 }  // namespace mlxcel::chat

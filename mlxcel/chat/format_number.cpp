@@ -37,21 +37,38 @@ int64_t read_count(std::string_view text, size_t& at) {
   ));
 }
 
-// Separators every `size` digits of the whole part.
-std::string group_digits(const std::string& digits, char mark, size_t size) {
+// Separators every `size` digits of the whole part, which zeros lengthen
+// until all is `width` wide; it never begins with a separator.
+std::string group_digits(
+    const std::string& digits, char mark, size_t size, bool hex, int64_t width
+) {
   size_t whole = 0;
   while (whole < digits.size() &&
-         std::isxdigit(static_cast<unsigned char>(digits[whole]))) {
+         (hex ? std::isxdigit(static_cast<unsigned char>(digits[whole]))
+              : std::isdigit(static_cast<unsigned char>(digits[whole])))) {
     ++whole;
   }
+  width -= static_cast<int64_t>(digits.size() - whole);
+  check_text_size(static_cast<uint64_t>(std::max<int64_t>(width, 0)));
+  size_t count = whole;
+  while (whole > 0 && static_cast<int64_t>(count + (count - 1) / size) < width
+  ) {
+    ++count;
+  }
   std::string out;
-  for (size_t i = 0; i < whole; ++i) {
-    if (i > 0 && (whole - i) % size == 0) {
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0 && (count - i) % size == 0) {
       out += mark;
     }
-    out += digits[i];
+    out += i < count - whole ? '0' : digits[i - (count - whole)];
   }
   return out + digits.substr(whole);
+}
+
+// How wide digits must be that are padded with zeros, or 0.
+int64_t zero_width(const FormatSpec& spec, const std::string& sign) {
+  bool zeros = spec.fill == "0" && spec.align == '=';
+  return zeros ? spec.width - static_cast<int64_t>(sign.size()) : 0;
 }
 
 std::string sign_of(bool negative, char sign) {
@@ -92,10 +109,11 @@ std::string format_real(double value, FormatSpec spec) {
         magnitude, type, spec.precision < 0 ? 6 : spec.precision, spec.alternate
     );
   }
+  std::string sign = sign_of(negative, spec.sign);
   if (spec.grouping) {
-    body = group_digits(body, spec.grouping, 3);
+    body = group_digits(body, spec.grouping, 3, false, zero_width(spec, sign));
   }
-  return finish_number(sign_of(negative, spec.sign), body, spec);
+  return finish_number(sign, body, spec);
 }
 
 std::string format_integer(int64_t value, const FormatSpec& spec) {
@@ -145,11 +163,15 @@ std::string format_integer(int64_t value, const FormatSpec& spec) {
     fault("an integer has no precision in a format");
   }
   std::string body = integer_digits(value, base, spec.type == 'X');
-  if (spec.grouping) {
-    body = group_digits(body, spec.grouping, base == 10 ? 3 : 4);
-  }
   std::string sign = sign_of(value < 0, spec.sign);
-  return finish_number(sign + (spec.alternate ? prefix : ""), body, spec);
+  sign += spec.alternate ? prefix : "";
+  if (spec.grouping) {
+    size_t size = base == 10 ? 3 : 4;
+    body = group_digits(
+        body, spec.grouping, size, base == 16, zero_width(spec, sign)
+    );
+  }
+  return finish_number(sign, body, spec);
 }
 
 std::string format_text(std::string_view text, const FormatSpec& spec) {
@@ -212,9 +234,6 @@ FormatSpec FormatSpec::parse(std::string_view text) {
   }
   if (at != text.size()) {
     fault(fmt::format("'{}' is no valid format", text));
-  }
-  if (zero && spec.grouping) {
-    fault("a format with both zero padding and grouping is not supported");
   }
   return spec;
 }

@@ -379,10 +379,8 @@ Value isprintable(Interpreter&, const Value& self, const Arguments& given) {
 Value format_method(
     Interpreter& interpreter, const Value& self, const Arguments& given
 ) {
-  if (self.text().markup) {
-    fault("format: not supported for escaped text");
-  }
-  return Value::of(format_braces(interpreter, self.view(), given));
+  bool markup = self.text().markup;
+  return like(self, format_braces(interpreter, self.view(), given, markup));
 }
 
 Value format_map(

@@ -445,6 +445,8 @@ FORMATS = [
     "{}", "{:5}|", "{:<5}|", "{:>5}", "{:^6}|", "{:*^6}", "{:05}", "{:d}",
     "{:5d}", "{:+}", "{: }", "{:x}", "{:#x}", "{:b}", "{:o}", "{:c}", "{:,}",
     "{:_}", "{:e}", "{:.2f}", "{:8.3f}", "{:.0f}", "{:g}", "{:.3g}", "{:%}",
+    "{:010,}", "{:01,}", "{:+09,}", "{:012_}", "{:012,.2f}", "{:#012_x}",
+    "{:016,.1e}", "{:0=7,}", "{:0>10,}", "{:x=10,}", "{:010,%}", "{:09,g}",
     "{:.1%}", "{!r}", "{!s:5}|", "{:s}", "{:.2}", "{:=6}", "{:日>5}",
 ]
 FORMATTED = ["0", "1", "-42", "255", "1234567", "3.14159", "-0.5", "1e10",
@@ -461,7 +463,9 @@ def table_templates():
     for start, stop, step in itertools.product(SLICES, SLICES, SLICES):
         for value in ("'añ日😀e'", "'abcdef'", "[1, 2, 3, 4]", "range(5)"):
             yield "{{ %s[%s:%s:%s] }}" % (value, start, stop, step)
-    for form, value in itertools.product(FORMATS, FORMATTED):
+    for form, value in itertools.product(FORMATS, FORMATTED + ["'<'|e", "'<'"]):
+        if form[0] == "{":
+            yield "{{ ('<i>%s'|safe).format(%s) }}" % (form, value)
         yield ("{{ '%s' %% (%s,) }}" if "%" == form[0]
                else "{{ '%s'.format(%s) }}") % (form, value)
 

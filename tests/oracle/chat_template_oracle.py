@@ -26,8 +26,6 @@ DELIBERATE = (
     "this filter of Jinja is not supported",
     "lipsum is not supported",
     "encode, maketrans and translate are not supported",
-    "not supported for escaped text",
-    "zero padding and grouping is not supported",
     "is unknown here",  # a character reference of striptags
     "sets are not supported",
     "automatic escaping is not supported",

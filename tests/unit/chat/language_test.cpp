@@ -288,6 +288,32 @@ TEST(ChatLanguage, Time) {
   test::render_error("{{ strftime_now('%999999999d') }}");
 }
 
+TEST(ChatLanguage, LayoutFilters) {
+  expect_all({
+      {"{{ 'a long word-wrapped text'|wordwrap(6) }}",
+       "a long\nword-w\nrapped\ntext"},
+      {"{{ 'abcdefgh ij'|wordwrap(4, false) }}", "abcdefgh\nij"},
+      {"{{ '<b>a</b> <!-- x -->\n &lt;&copy &#8364; AT&T'|striptags }}",
+       "a <© € AT&T"},
+      {"{{ {'b': [1, none], 'a': 'é'}|pprint }}", "{'a': 'é', 'b': [1, None]}"},
+      {"{{ {'a': 'x' * 70, 'b': 'y' * 9}|pprint|length }}", "98"},
+  });
+  EXPECT_EQ(
+      test::render_error("{{ '&hearts; &lambda;'|striptags }}").kind(),
+      TemplateError::Kind::failure
+  );
+}
+
+TEST(ChatLanguage, FormatsOfNumbersAndEscapedText) {
+  expect_all({
+      {"{{ '{:08,}'.format(1234) }} {{ '{:012,.2f}'.format(-1234.5) }}",
+       "0,001,234 -0,001,234.50"},
+      {"{{ '{:#012_x}'.format(1234) }}", "0x0_0000_04d2"},
+      {"{{ ('<i>{}{!r:>4}</i>'|safe).format('&'|e, '<') }}",
+       "<i>&amp; &#39;&lt;&#39;</i>"},
+  });
+}
+
 // An unknown filter is an error even where it never runs, but for `if`.
 TEST(ChatLanguage, UnknownFilters) {
   EXPECT_EQ(render("{% if false %}{{ 1|nofilter }}{% endif %}ok"), "ok");
