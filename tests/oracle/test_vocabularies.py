@@ -9,6 +9,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 
 BUILD = Path(os.environ.get("MLXCEL_BUILD_DIR", "build/release"))
 PEERS = Path(os.environ.get("MLXCEL_PEERS_DIR",
@@ -62,6 +63,11 @@ def test_ids(folder, name, tmp_path):
     expected = [[int(i) for i in line.split()] for line in lines]
     expected = expected[:len(texts)]
     actual = probe(tmp_path / "out", texts, "--no-special")
+    # The tokenizers library reads the file that was written.
+    written = Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
+    official = [e.ids for e in written.encode_batch(
+        texts, add_special_tokens=False)]
+    assert actual == official
     wrong = [(t, e, a) for t, e, a in zip(texts, expected, actual) if e != a]
     # The file's ids are llama.cpp's own, which doesn't normalize; Qwen3.5's
     # tokenizer does (transformers, tokenization_qwen3_5.py: NFC).

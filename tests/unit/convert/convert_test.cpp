@@ -386,6 +386,29 @@ TEST_F(ConvertTest, WritesWhatALoaderReads) {
   EXPECT_NE(report.describe().find("without loss"), std::string::npos);
 }
 
+TEST_F(ConvertTest, ATokenizerNeedsNoModel) {
+  GgufBuilder gguf;
+  gguf.put("general.architecture", "llama");
+  gguf.put("llama.context_length", uint32_t{77});
+  put_tiny_tokenizer(gguf);
+  std::string file = directory_.write("vocabulary.gguf", gguf.build());
+  std::string out = directory_ / "vocabulary";
+  EXPECT_ERROR(convert_gguf(file, out, {}), "vocabulary.gguf");
+  ConvertOptions options;
+  options.tokenizer_only = true;
+  ConvertReport report = convert_gguf(file, out, options);
+  EXPECT_EQ(report.tokens, 12);
+  EXPECT_NE(report.describe().find("12 tokens"), std::string::npos);
+  EXPECT_EQ(
+      report.files,
+      (std::vector<std::string>{
+          "generation_config.json", "tokenizer.json", "tokenizer_config.json"})
+  );
+  Json config =
+      Json::parse_file(join_path(out, "tokenizer_config.json"), 1 << 20);
+  EXPECT_EQ(config.at("model_max_length").as_int(), 77);
+}
+
 TEST_F(ConvertTest, ShardsAreIndexed) {
   ConvertReport report = convert(tiny_model(), {.shard_bytes = 10000});
   Json index =
