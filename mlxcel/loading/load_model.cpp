@@ -22,45 +22,6 @@ namespace mlxcel {
 
 namespace {
 
-std::string text_field(const Json& config, const char* key) {
-  auto field = config.find(key);
-  if (field && field->is_array() && field->size() > 0) {
-    field = field->elements().front();
-  }
-  return field && field->is_string() ? quote(field->as_string()) : "none";
-}
-
-void require_generation(const std::string& directory, const Json& config) {
-  switch (model_kind(directory, config)) {
-    case ModelKind::generation:
-      return;
-    case ModelKind::embedding:
-      fail(
-          ErrorCode::unsupported,
-          fmt::format(
-              "[loading] {}: an embedding checkpoint ({}) of model_type {}: it "
-              "doesn't generate text, and no embedding family is supported "
-              "yet; `mlxcel arch` lists what is",
-              directory,
-              embedding_marker(directory, config),
-              text_field(config, "model_type")
-          )
-      );
-    case ModelKind::reranker:
-      fail(
-          ErrorCode::unsupported,
-          fmt::format(
-              "[loading] {}: a reranker or classifier (architectures {}) of "
-              "model_type {}: it doesn't generate text, and no reranker is "
-              "supported yet; `mlxcel arch` lists what is",
-              directory,
-              text_field(config, "architectures"),
-              text_field(config, "model_type")
-          )
-      );
-  }
-}
-
 std::unique_ptr<LanguageModel> build_from_dir(
     const ModelLoadPolicy& policy, const LoadRequest& request
 ) {
@@ -72,11 +33,16 @@ std::unique_ptr<LanguageModel> build_from_dir(
     case DirectoryRoute::vlm:
       return load_vlm_from_dir(request);
     case DirectoryRoute::mistral3_dynamic:
+    case DirectoryRoute::detector:
       break;
   }
   fail(
       ErrorCode::internal,
-      fmt::format("[loading] no loader for {}", request.entry.display_name)
+      fmt::format(
+          "[loading] no loader for {} ({})",
+          request.entry.display_name,
+          request.entry.id
+      )
   );
 }
 
@@ -92,15 +58,25 @@ std::unique_ptr<LanguageModel> build_from_weights(
     case WeightRoute::none:
       break;
   }
-  fail(ErrorCode::unsupported, std::string(policy.adapter_refusal));
+  fail(ErrorCode::unsupported, "[adapters] " + policy.adapter_refusal);
 }
 
 LoadRequest detect(const std::string& directory, const LoadOptions& options) {
   Json config = read_config(directory);
-  require_generation(directory, config);
-  ModelType type = get_model_type(config);
-  model_load_policy(type);
-  return {directory, config, descriptor(type), make_backend(options.backend)};
+  Detection detection = detect_model(directory, config);
+  require_generation(detection, directory);
+  require_sub_configs(detection.type, config);
+  require_built(detection.type);
+  if (!detection.tower_reason.empty()) {
+    log_info(fmt::format("{}: text only, {}", directory, detection.tower_reason)
+    );
+  }
+  return {
+      directory,
+      config,
+      descriptor(detection.type),
+      make_backend(options.backend),
+  };
 }
 
 void report_times(

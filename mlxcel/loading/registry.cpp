@@ -1,7 +1,19 @@
 #include "mlxcel/loading/registry.h"
 
+#include <algorithm>
 #include <array>
 
+#include "mlxcel/loading/registry/asia.h"
+#include "mlxcel/loading/registry/deepseek.h"
+#include "mlxcel/loading/registry/facts.h"
+#include "mlxcel/loading/registry/gemma.h"
+#include "mlxcel/loading/registry/llama.h"
+#include "mlxcel/loading/registry/mistral.h"
+#include "mlxcel/loading/registry/other.h"
+#include "mlxcel/loading/registry/qwen.h"
+#include "mlxcel/loading/registry/recurrent.h"
+#include "mlxcel/loading/registry/text.h"
+#include "mlxcel/loading/registry/vision.h"
 #include "mlxcel/models/text/decoder_family.h"
 #include "mlxcel/models/text/gemma.h"
 #include "mlxcel/models/text/llama.h"
@@ -17,97 +29,139 @@ constexpr Family kQwen2 = models::decoder_family<models::qwen2>();
 constexpr Family kQwen3 = models::decoder_family<models::qwen3>();
 constexpr Family kGemma = models::decoder_family<models::gemma>();
 
-// A dense text decoder by the common routes.
-constexpr Descriptor dense_text(
-    ModelType type,
-    std::string_view id,
-    std::string_view display_name,
-    std::string_view group,
-    std::string_view model_types,
-    const Family* family
-) {
-  return {
-      type,
-      id,
-      display_name,
-      group,
-      Category::dense,
-      model_types,
-      "",
-      DirectoryRoute::config_backed,
-      WeightRoute::config_backed,
-      "",
-      "generate serve",
-      "text",
-      Status::built,
-      family,
-  };
+struct Built {
+  ModelType type;
+  const Family* family;
+};
+
+/// The families whose code exists; all other rows are known by name.
+constexpr Built kBuilt[] = {
+    {ModelType::llama, &kLlama},
+    {ModelType::qwen2, &kQwen2},
+    {ModelType::qwen3, &kQwen3},
+    {ModelType::gemma, &kGemma},
+};
+
+constexpr size_t kCount = static_cast<size_t>(ModelType::count);
+
+// A row too many writes past the array, which is no constant expression.
+constexpr std::array<Descriptor, kCount> assemble() {
+  std::array<Descriptor, kCount> all{};
+  size_t at = 0;
+  for (std::span<const Descriptor> rows : {
+           std::span<const Descriptor>(kLlamaRows),
+           std::span<const Descriptor>(kQwenRows),
+           std::span<const Descriptor>(kGemmaRows),
+           std::span<const Descriptor>(kMistralRows),
+           std::span<const Descriptor>(kDeepseekRows),
+           std::span<const Descriptor>(kAsiaRows),
+           std::span<const Descriptor>(kTextRows),
+           std::span<const Descriptor>(kRecurrentRows),
+           std::span<const Descriptor>(kVisionRows),
+           std::span<const Descriptor>(kOtherRows),
+       }) {
+    for (const Descriptor& row : rows) {
+      all[at++] = row;
+    }
+  }
+  for (const Built& built : kBuilt) {
+    for (Descriptor& row : all) {
+      if (row.type == built.type) {
+        row.family = built.family;
+        row.status = Status::built;
+      }
+    }
+  }
+  return all;
 }
 
-constexpr auto kRegistry = std::to_array<Descriptor>({
-    dense_text(
-        ModelType::llama,
-        "llama",
-        "Llama 1-3, Mistral 1-2",
-        "Llama",
-        "llama mistral",
-        &kLlama
-    ),
-    dense_text(
-        ModelType::qwen2, "qwen2", "Qwen 2, 2.5", "Qwen", "qwen2", &kQwen2
-    ),
-    dense_text(ModelType::qwen3, "qwen3", "Qwen 3", "Qwen", "qwen3", &kQwen3),
-    dense_text(ModelType::gemma, "gemma", "Gemma", "Gemma", "gemma", &kGemma),
-});
+constexpr std::array<Descriptor, kCount> kRegistry = assemble();
 
-// True if `word` is one of the words of `list`.
-constexpr bool contains_word(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    size_t end = list.find(' ');
-    if (list.substr(0, end) == word) {
-      return true;
+constexpr size_t kNowhere = kCount;
+
+// Where each type's row is.
+constexpr std::array<size_t, kCount> index_types() {
+  std::array<size_t, kCount> places{};
+  places.fill(kNowhere);
+  for (size_t i = 0; i < kCount; ++i) {
+    size_t type = static_cast<size_t>(kRegistry[i].type);
+    if (type < kCount) {
+      places[type] = i;
     }
-    if (end == std::string_view::npos) {
-      return false;
-    }
-    list.remove_prefix(end + 1);
   }
-  return false;
+  return places;
 }
 
-constexpr bool share_a_word(std::string_view a, std::string_view b) {
-  while (!a.empty()) {
-    size_t end = a.find(' ');
-    if (contains_word(b, a.substr(0, end))) {
-      return true;
-    }
-    if (end == std::string_view::npos) {
-      return false;
-    }
-    a.remove_prefix(end + 1);
-  }
-  return false;
+constexpr std::array<size_t, kCount> kPlaces = index_types();
+
+template <size_t N>
+constexpr bool all_differ(std::array<std::string_view, N> words, size_t count) {
+  std::sort(words.begin(), words.begin() + count);
+  auto end = words.begin() + count;
+  return std::adjacent_find(words.begin(), end) == end;
 }
 
 constexpr bool each_type_once() {
-  constexpr size_t count = static_cast<size_t>(ModelType::count);
-  std::array<int, count> seen{};
-  for (const Descriptor& entry : kRegistry) {
-    ++seen[static_cast<size_t>(entry.type)];
-  }
-  for (int times : seen) {
-    if (times != 1) {
+  for (size_t place : kPlaces) {
+    if (place == kNowhere) {
       return false;
     }
   }
-  return kRegistry.size() == count;
+  return true;
 }
 
 constexpr bool no_shared_keys() {
-  for (size_t i = 0; i < kRegistry.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (kRegistry[i].id == kRegistry[j].id ||
-          share_a_word(kRegistry[i].model_types, kRegistry[j].model_types)) {
+  std::array<std::string_view, 4 * kCount> keys{};
+  std::array<std::string_view, kCount> ids{};
+  std::array<std::string_view, kCount> names{};
+  size_t count = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    ids[i] = kRegistry[i].id;
+    names[i] = kRegistry[i].display_name;
+    for (std::string_view list = kRegistry[i].model_types; !list.empty();) {
+      size_t end = std::min(list.find(' '), list.size());
+      keys[count++] = list.substr(0, end);
+      list.remove_prefix(std::min(end + 1, list.size()));
+    }
+  }
+  return all_differ(ids, kCount) && all_differ(names, kCount) &&
+         all_differ(keys, count);
+}
+
+constexpr bool complete() {
+  for (const Descriptor& row : kRegistry) {
+    bool reachable = !row.model_types.empty() || !row.shared_types.empty();
+    if (!reachable || row.id.empty() || row.display_name.empty() ||
+        row.group.empty() || row.runtimes.empty()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+constexpr bool routes_agree() {
+  for (const Descriptor& row : kRegistry) {
+    bool no_weights = row.weight_route == WeightRoute::none;
+    bool own_loader = row.directory_route == DirectoryRoute::vlm ||
+                      row.directory_route == DirectoryRoute::detector;
+    if (no_weights == (row.adapters == Adapters::accepted) ||
+        (own_loader && !no_weights)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+constexpr bool towers_agree() {
+  for (const Descriptor& row : kRegistry) {
+    bool images = contains_word(row.modalities_in, "image");
+    if (row.tower != Tower::none && !images) {
+      return false;
+    }
+    if (row.text_variant != ModelType::count) {
+      const Descriptor& text =
+          kRegistry[kPlaces[static_cast<size_t>(row.text_variant)]];
+      if (text.tower != Tower::none) {
         return false;
       }
     }
@@ -115,32 +169,19 @@ constexpr bool no_shared_keys() {
   return true;
 }
 
-constexpr bool routes_agree() {
-  for (const Descriptor& entry : kRegistry) {
-    bool no_weights = entry.weight_route == WeightRoute::none;
-    if (no_weights == entry.adapter_refusal.empty()) {
-      return false;
-    }
-    if (entry.directory_route == DirectoryRoute::vlm && !no_weights) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // The family has the function that each of its routes calls.
 constexpr bool routes_have_code() {
-  for (const Descriptor& entry : kRegistry) {
-    if (entry.family == nullptr) {
+  for (const Descriptor& row : kRegistry) {
+    if (row.family == nullptr) {
       continue;
     }
-    const Family& family = *entry.family;
-    bool own_loader = entry.directory_route == DirectoryRoute::nonstandard ||
-                      entry.directory_route == DirectoryRoute::vlm;
-    bool own_weights = entry.weight_route == WeightRoute::special;
-    bool builds = entry.directory_route == DirectoryRoute::config_backed ||
-                  entry.weight_route == WeightRoute::config_backed ||
-                  entry.weight_route == WeightRoute::llama_family;
+    const Family& family = *row.family;
+    bool own_loader = row.directory_route == DirectoryRoute::nonstandard ||
+                      row.directory_route == DirectoryRoute::vlm;
+    bool own_weights = row.weight_route == WeightRoute::special;
+    bool builds = row.directory_route == DirectoryRoute::config_backed ||
+                  row.weight_route == WeightRoute::config_backed ||
+                  row.weight_route == WeightRoute::llama_family;
     if (family.tensors == nullptr || (builds && family.build == nullptr) ||
         (own_loader && family.load_directory == nullptr) ||
         (own_weights && family.load_weights == nullptr)) {
@@ -150,25 +191,34 @@ constexpr bool routes_have_code() {
   return true;
 }
 
-constexpr bool built_has_family() {
-  for (const Descriptor& entry : kRegistry) {
-    if ((entry.status == Status::built) != (entry.family != nullptr) ||
-        entry.model_types.empty() || entry.display_name.empty() ||
-        entry.group.empty()) {
-      return false;
+static_assert(each_type_once(), "every ModelType has exactly one descriptor");
+static_assert(no_shared_keys(), "an id, a name or a model_type is used twice");
+static_assert(complete(), "a row without a key, an id, a name or a group");
+static_assert(
+    routes_agree(), "weight route none and refused adapters go together"
+);
+static_assert(towers_agree(), "a tower where no image comes in");
+static_assert(routes_have_code(), "a route without the function it calls");
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') {
+      c = static_cast<char>(c - 'A' + 'a');
     }
   }
-  return true;
+  return out;
 }
 
-static_assert(each_type_once(), "every ModelType has exactly one descriptor");
-static_assert(no_shared_keys(), "an id or a model_type key is used twice");
-static_assert(
-    routes_agree(),
-    "weight route none and a refusal go together, and vlm needs both"
-);
-static_assert(routes_have_code(), "a route without the function it calls");
-static_assert(built_has_family(), "a family exactly where the status is built");
+std::string underscored(std::string text) {
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+template <size_t N>
+bool among(const ModelType (&list)[N], ModelType type) {
+  return std::find(std::begin(list), std::end(list), type) != std::end(list);
+}
 
 }  // namespace
 
@@ -177,30 +227,35 @@ std::span<const Descriptor> registry() {
 }
 
 const Descriptor& descriptor(ModelType type) {
-  for (const Descriptor& entry : kRegistry) {
-    if (entry.type == type) {
-      return entry;
-    }
-  }
-  __builtin_unreachable();
+  return kRegistry[kPlaces[static_cast<size_t>(type)]];
 }
 
 const Descriptor* find_model_type(std::string_view model_type) {
-  std::string key(model_type);
-  for (char& c : key) {
-    if (c >= 'A' && c <= 'Z') {
-      c = static_cast<char>(c - 'A' + 'a');
-    }
-    if (c == '-') {
-      c = '_';
+  std::string key = lower(model_type);
+  for (const Descriptor& row : kRegistry) {
+    if (contains_word(row.model_types, key)) {
+      return &row;
     }
   }
-  for (const Descriptor& entry : kRegistry) {
-    if (contains_word(entry.model_types, key)) {
-      return &entry;
+  key = underscored(key);
+  for (const Descriptor& row : kRegistry) {
+    if (contains_word(underscored(std::string(row.model_types)), key)) {
+      return &row;
     }
   }
   return nullptr;
+}
+
+Capabilities capabilities(ModelType type) {
+  return {
+      among(facts::kNativeVideo, type),
+      among(facts::kTensorParallel, type),
+      among(facts::kPipelineParallel, type),
+      among(facts::kMtp, type),
+      among(facts::kDflash, type),
+      among(facts::kQuantizedKv, type),
+      among(facts::kPagedByDefault, type),
+  };
 }
 
 std::string_view category_name(Category category) {
@@ -243,6 +298,8 @@ std::string_view directory_route_name(DirectoryRoute route) {
       return "vlm";
     case DirectoryRoute::mistral3_dynamic:
       return "mistral3_dynamic";
+    case DirectoryRoute::detector:
+      return "detector";
   }
   __builtin_unreachable();
 }

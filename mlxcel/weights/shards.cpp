@@ -309,6 +309,19 @@ Promises check_promises(const std::string& directory, const Index& index) {
   );
 }
 
+// Some file that is present isn't in the index.
+bool is_stale(const Index& index, const Listing& listing) {
+  return std::any_of(
+      listing.files.begin(),
+      listing.files.end(),
+      [&](const std::string& name) {
+        return !std::binary_search(
+            index.shards.begin(), index.shards.end(), name
+        );
+      }
+  );
+}
+
 Selection select_shards(const std::string& directory) {
   Selection selection;
   selection.index = read_index(directory);
@@ -319,15 +332,7 @@ Selection select_shards(const std::string& directory) {
       return selection;
     }
     Listing listing = list_files(directory);
-    const auto& named = selection.index->shards;
-    bool stale = std::any_of(
-        listing.files.begin(),
-        listing.files.end(),
-        [&](const std::string& name) {
-          return !std::binary_search(named.begin(), named.end(), name);
-        }
-    );
-    if (!stale) {
+    if (!is_stale(*selection.index, listing)) {
       reject_incomplete(directory, promises);
     }
     log_warning(fmt::format(
@@ -427,6 +432,53 @@ std::vector<std::string> list_shards(const std::string& directory) {
     paths.push_back(join_path(directory, name));
   }
   return paths;
+}
+
+std::optional<std::vector<std::string>> tensor_names(
+    const std::string& directory
+) {
+  std::vector<std::string> names;
+  auto index = read_index(directory);
+  bool complete =
+      index != nullptr && check_promises(directory, *index).missing.empty();
+  Listing listing = complete ? Listing{} : list_files(directory);
+  if (index != nullptr && (complete || !is_stale(*index, listing))) {
+    names.reserve(index->tensors.size());
+    for (const IndexedTensor& tensor : index->tensors) {
+      names.emplace_back(tensor.tensor);
+    }
+    return names;
+  }
+  if (listing.files.empty()) {
+    return std::nullopt;
+  }
+  refuse_escapes(directory, listing.files);
+  for (const std::string& file : listing.files) {
+    std::string path = join_path(directory, file);
+    auto mapped = MappedFile::open(path);
+    for (TensorEntry& entry : read_safetensors_header(mapped->bytes(), path)) {
+      names.push_back(std::move(entry.name));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<std::vector<int64_t>> tensor_shape(
+    const std::string& directory, std::string_view name
+) {
+  Listing listing = list_files(directory);
+  refuse_escapes(directory, listing.files);
+  for (const std::string& file : listing.files) {
+    std::string path = join_path(directory, file);
+    auto mapped = MappedFile::open(path);
+    for (TensorEntry& entry : read_safetensors_header(mapped->bytes(), path)) {
+      if (entry.name == name) {
+        return std::move(entry.shape);
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 WeightMap load_weights(const std::string& directory) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mlxcel/weights/weight_map.h"
@@ -22,6 +25,20 @@ namespace mlxcel {
 ///   as missing if the index names it and is skipped with a warning otherwise.
 /// Throws Error naming the directory, the index or the file.
 std::vector<std::string> list_shards(const std::string& directory);
+
+/// The names of all tensors, sorted, from the index or, where it is stale or
+/// there is none, from the headers; an incomplete download still has those of
+/// its index. Empty if there is neither an index nor a shard.
+/// Throws Error naming the index or the shard that cannot be read.
+std::optional<std::vector<std::string>> tensor_names(
+    const std::string& directory
+);
+
+/// The shape of a tensor from the header of its shard; empty if no shard that
+/// is present has it. Throws Error naming the shard.
+std::optional<std::vector<int64_t>> tensor_shape(
+    const std::string& directory, std::string_view name
+);
 
 /// All tensors of the directory, memory-mapped, nothing copied.
 /// Throws Error naming a tensor that the index promises and no shard has.

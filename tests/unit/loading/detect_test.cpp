@@ -2,96 +2,73 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "mlxcel/config/config.h"
 #include "mlxcel/loading/policy.h"
 #include "tests/unit/support/expect_error.h"
-#include "tests/unit/support/temporary_directory.h"
 
 namespace mlxcel {
 namespace {
 
-Json config(const std::string& text) {
-  return parse_config(text, "dir/config.json");
+// What detection answers is tested by the files of tests/detection.
+
+TEST(Registry, ModelTypesBySpelling) {
+  EXPECT_EQ(find_model_type("QWEN3")->type, ModelType::qwen3);
+  EXPECT_EQ(find_model_type("Nemotron_NAS")->type, ModelType::nemotron_nas);
+  EXPECT_EQ(find_model_type("llava-qwen2")->type, ModelType::llava_bunny_vlm);
+  EXPECT_EQ(find_model_type("llava_qwen2")->type, ModelType::fast_vlm);
+  for (const char* none : {"", " ", "llama mistral", "llam", "llama "}) {
+    EXPECT_EQ(find_model_type(none), nullptr) << none;
+  }
 }
 
-TEST(Detect, TypesByAllSpellings) {
-  EXPECT_EQ(
-      get_model_type(config(R"({"model_type": "llama"})")), ModelType::llama
-  );
-  EXPECT_EQ(
-      get_model_type(config(R"({"model_type": "Mistral"})")), ModelType::llama
-  );
-  EXPECT_EQ(
-      get_model_type(config(R"({"model_type": "QWEN3"})")), ModelType::qwen3
-  );
-}
-
-TEST(Detect, UnknownTypeIsNamedAsWritten) {
-  EXPECT_ERROR(
-      get_model_type(config(R"({"model_type": "Klear"})")),
-      "model_type \"Klear\" is not a supported architecture; `mlxcel arch`"
-  );
-  EXPECT_ERROR(get_model_type(config("{}")), "model_type: the key is missing");
-  EXPECT_ERROR(
-      get_model_type(config(R"({"model_type": 3})")), "model_type: the key"
-  );
-  EXPECT_ERROR(
-      get_model_type(config(R"({"model_type": "llama mistral"})")),
-      "not a supported"
-  );
-}
-
-TEST(Detect, PoolingFilesMakeAnEmbedder) {
-  TemporaryDirectory dir;
-  Json qwen3 =
-      config(R"({"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]})"
-      );
-  EXPECT_EQ(model_kind(dir.path(), qwen3), ModelKind::generation);
-  dir.write("modules.json", "not json");
-  EXPECT_EQ(model_kind(dir.path(), qwen3), ModelKind::generation);
-  dir.write(
-      "modules.json", R"([{"type": "sentence_transformers.models.Pooling"}])"
-  );
-  EXPECT_EQ(model_kind(dir.path(), qwen3), ModelKind::embedding);
-  std::filesystem::remove(dir / "modules.json");
-  std::filesystem::create_directory(dir / "1_Pooling");
-  dir.write("1_Pooling/config.json", "{}");
-  EXPECT_EQ(model_kind(dir.path(), qwen3), ModelKind::embedding);
-}
-
-TEST(Detect, ClassesDecideTheKind) {
-  TemporaryDirectory dir;
-  auto kind = [&](const char* text) {
-    return model_kind(dir.path(), config(text));
-  };
-  EXPECT_EQ(
-      kind(R"({"architectures": ["LlamaForSequenceClassification"]})"),
-      ModelKind::reranker
-  );
-  EXPECT_EQ(kind(R"({"model_type": "bert"})"), ModelKind::embedding);
-  EXPECT_EQ(
-      kind(R"({"model_type": "gemma", "use_bidirectional_attention": true})"),
-      ModelKind::embedding
-  );
-  EXPECT_EQ(kind(R"({"architectures": "x"})"), ModelKind::generation);
-  EXPECT_ERROR(
-      kind(R"({"architectures": ["LlamaForTokenClassification"]})"),
-      "LlamaForTokenClassification neither generates"
-  );
-  EXPECT_ERROR(
-      kind(R"({"model_type": "qwen3", "dflash_config": {}})"), "drafter"
-  );
-  EXPECT_EQ(kind(R"({"dflash_config": true})"), ModelKind::generation);
+TEST(Registry, EveryKeyLeadsToItsRow) {
+  for (const Descriptor& row : registry()) {
+    EXPECT_EQ(&descriptor(row.type), &row);
+    for (std::string_view keys = row.model_types; !keys.empty();) {
+      size_t end = std::min(keys.find(' '), keys.size());
+      EXPECT_EQ(find_model_type(keys.substr(0, end)), &row);
+      keys.remove_prefix(std::min(end + 1, keys.size()));
+    }
+  }
 }
 
 TEST(Policy, ComesFromTheRegistry) {
-  for (const Descriptor& entry : registry()) {
-    ModelLoadPolicy policy = model_load_policy(entry.type);
-    EXPECT_EQ(policy.directory_route, entry.directory_route);
-    EXPECT_EQ(policy.weight_route, entry.weight_route);
+  for (const Descriptor& row : registry()) {
+    ModelLoadPolicy policy = model_load_policy(row.type);
+    EXPECT_EQ(policy.directory_route, row.directory_route);
+    EXPECT_EQ(policy.weight_route, row.weight_route);
+    bool refused = policy.weight_route == WeightRoute::none;
+    EXPECT_EQ(!policy.adapter_refusal.empty(), refused) << row.id;
+    if (refused) {
+      EXPECT_NE(
+          policy.adapter_refusal.find(row.display_name), std::string::npos
+      );
+      EXPECT_ERROR(require_adapters(row.type), row.display_name);
+    }
   }
+}
+
+TEST(Policy, OnlyBuiltFamiliesLoad) {
+  EXPECT_NO_THROW(require_built(ModelType::llama));
+  EXPECT_ERROR(require_built(ModelType::jamba), "this build recognises Jamba");
+}
+
+TEST(Policy, MistralsDecoder) {
+  auto decoder = [](const char* text) {
+    return mistral3_decoder(parse_config(text, "f"));
+  };
+  EXPECT_EQ(decoder("{}"), ModelType::llama);
+  EXPECT_EQ(
+      decoder(R"({"text_config": {"model_type": "ministral3"}})"),
+      ModelType::ministral3
+  );
+  EXPECT_EQ(
+      decoder(R"({"text_config": {"model_type": "Mistral4"}})"),
+      ModelType::mistral4
+  );
+  EXPECT_EQ(
+      decoder(R"({"text_config": {"model_type": "mistral"}})"), ModelType::llama
+  );
 }
 
 }  // namespace
