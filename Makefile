@@ -16,7 +16,7 @@ question := Why is the sky blue?
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
 .PHONY: build setup demo model oracles test test-slow sanitize check check-setup \
-	format bench install archive clean help
+	format architectures bench install archive clean help
 
 help: ## lists these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | \
@@ -54,6 +54,9 @@ check-setup:
 
 check: check-setup build oracles ## format, clang-tidy, layers
 	@scripts/check.sh $(build_dir) $(JOBS)
+
+architectures: build ## writes docs/architectures.md from the registry
+	$(mlxcel) arch --markdown >docs/architectures.md
 
 format: check-setup ## formats the sources in place
 	@git ls-files -z -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh' | \

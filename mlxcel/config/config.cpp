@@ -175,7 +175,8 @@ int64_t context_window(const Json& config) {
     for (const char* key :
          {"max_position_embeddings", "n_positions", "max_sequence_length"}) {
       auto field = place.find(key);
-      if (field && field->is_number() && field->as_double() >= 1) {
+      bool number = field && (field->is_number() || field->is_string());
+      if (number && field->as_double() >= 1) {
         return field->as_int(1, kMaxWindow);
       }
     }

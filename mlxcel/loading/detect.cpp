@@ -203,17 +203,17 @@ ModelType embedding_type(const Subject& subject) {
 [[noreturn]] void refuse_embedder(
     const Subject& subject, const std::string& marker
 ) {
-  std::string form = !subject.layout.sparse.empty() ? "sparse embedding"
-                     : is_multi_vector(subject)     ? "late-interaction"
-                                                    : "embedding";
+  const char* form = !subject.layout.sparse.empty() ? "a sparse embedding"
+                     : is_multi_vector(subject)     ? "a late-interaction"
+                                                    : "an embedding";
   refuse(
       subject.config,
       fmt::format(
-          "{} makes this an {} checkpoint, and there is no such family for "
+          "{} makes this {} checkpoint, and there is no such family for "
           "model_type {} (architectures {}); `mlxcel arch` lists the "
           "supported ones under Embedding",
           marker,
-          form == "embedding" ? form : form + " embedding",
+          form,
           type_of(subject.config),
           class_of(subject.config)
       )

@@ -352,7 +352,8 @@ Selection select_shards(const std::string& directory) {
         ErrorCode::not_found,
         listing.broken > 0
             ? fmt::format(
-                  "[shards] {}: all {} {} files are broken links",
+                  "[shards] {}: all {} {} files are broken links. Download "
+                  "the model again into a real local directory",
                   directory,
                   listing.broken,
                   kExtension

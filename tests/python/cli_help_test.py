@@ -4,9 +4,11 @@ import json
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
-from mlxcel_program import BUILD, PROGRAM, letters, needs_program, run  # noqa: F401
+from mlxcel_program import (BUILD, PROGRAM, ROOT, letters,  # noqa: F401
+                            needs_program, run)
 
 pytestmark = needs_program
 COMMANDS = ["run", "generate", "convert", "arch", "score", "template", "bench", "synth",
@@ -139,15 +141,42 @@ def test_arch():
     families = listed["families"]
     assert re.match(r"\d+\.\d+\.\d+", listed["mlxcel_version"])
     assert f"({len(families)})" in text.splitlines()[0]
-    types = [name for family in families for name in family["model_types"]]
-    assert len(types) == len(set(types))
-    assert {"llama", "mistral", "qwen2", "qwen3", "gemma"} <= set(types)
+    types = {name for family in families for name in family["model_types"]}
+    assert {"llama", "mistral", "qwen2", "qwen3", "gemma", "jamba"} <= types
+    assert len({family["id"] for family in families}) == len(families)
     for family in families:
-        assert f"  - {family['display_name']}\n" in text
+        mark = "" if family["status"] == "built" else " [recognised]"
+        assert f"  - {family['display_name']}{mark}\n" in text
+        assert family["model_types"] and family["runtimes"]
         assert set(family) == {
             "id", "display_name", "category", "model_types", "aliases",
-            "runtimes", "modalities_in", "output", "directory_route",
-            "weight_route", "status"}
+            "runtimes", "modalities_in", "output", "backends",
+            "tensor_parallel", "pipeline_parallel", "drafters", "kv_modes",
+            "group", "architectures", "directory_route", "weight_route",
+            "status"}
+
+
+def test_arch_built():
+    text = run("arch", "--built").text
+    families = json.loads(run("arch", "--built", "--json").text)["families"]
+    assert families and all(one["status"] == "built" for one in families)
+    assert "recognised" not in text
+    assert f"({len(families)}), {len(families)} built" in text
+
+
+def test_arch_is_quick():
+    times = []
+    for _ in range(5):
+        begin = time.monotonic()
+        run("arch", "--json")
+        times.append(time.monotonic() - begin)
+    assert min(times) < 0.03, times
+
+
+def test_architectures_document_is_current():
+    document = ROOT / "docs" / "architectures.md"
+    assert document.read_text() == run("arch", "--markdown").text, (
+        "docs/architectures.md: run make architectures")
 
 
 def test_works_from_another_directory(letters, tmp_path):  # noqa: F811

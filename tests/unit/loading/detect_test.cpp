@@ -43,7 +43,7 @@ TEST(Policy, ComesFromTheRegistry) {
       EXPECT_NE(
           policy.adapter_refusal.find(row.display_name), std::string::npos
       );
-      EXPECT_ERROR(require_adapters(row.type), row.display_name);
+      EXPECT_ERROR(require_adapters(row.type), std::string(row.display_name));
     }
   }
 }
