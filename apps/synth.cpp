@@ -49,7 +49,7 @@ void run(const SynthOptions& options) {
   Json config =
       parse_config(read_file(options.config, kConfigLimit), options.config);
   ModelType type = get_model_type(config);
-  require_built(type);
+  require_built(type, options.config);
   TensorTable table = descriptor(type).family->tensors(text_config(config));
   if (file_exists(join_path(options.output, "model.safetensors"))) {
     fail(

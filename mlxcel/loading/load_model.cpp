@@ -66,7 +66,7 @@ LoadRequest detect(const std::string& directory, const LoadOptions& options) {
   Detection detection = detect_model(directory, config);
   require_generation(detection, directory);
   require_sub_configs(detection.type, config);
-  require_built(detection.type);
+  require_built(detection.type, directory);
   if (!detection.tower_reason.empty()) {
     log_info(fmt::format("{}: text only, {}", directory, detection.tower_reason)
     );

@@ -110,10 +110,13 @@ std::string adapter_refusal(ModelType type) {
   __builtin_unreachable();
 }
 
-void require_built(ModelType type) {
+void require_built(ModelType type, const std::string& where) {
   const Descriptor& row = descriptor(type);
   if (row.status != Status::built) {
-    fail(ErrorCode::unsupported, "[loading] " + not_built(row));
+    fail(
+        ErrorCode::unsupported,
+        fmt::format("[loading] {}: {}", where, not_built(row))
+    );
   }
 }
 

@@ -23,8 +23,8 @@ ModelLoadPolicy model_load_policy(ModelType type);
 std::string adapter_refusal(ModelType type);
 
 /// Throw Error(unsupported) with what the user should do instead:
-/// unless the family's code is part of this build,
-void require_built(ModelType type);
+/// unless the family's code is part of this build (`where` is the checkpoint),
+void require_built(ModelType type, const std::string& where);
 /// if the checkpoint does not generate (`directory` is for the message),
 void require_generation(
     const Detection& detection, const std::string& directory

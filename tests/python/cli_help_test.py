@@ -2,9 +2,9 @@
 
 import json
 import re
+import resource
 import shutil
 import subprocess
-import time
 
 import pytest
 from mlxcel_program import (BUILD, PROGRAM, ROOT, letters,  # noqa: F401
@@ -165,11 +165,16 @@ def test_arch_built():
 
 
 def test_arch_is_quick():
+    """In seconds of the processor, which other programs don't lengthen."""
+    def spent():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
     times = []
     for _ in range(5):
-        begin = time.monotonic()
-        run("arch", "--json")
-        times.append(time.monotonic() - begin)
+        begin = spent()
+        subprocess.run([PROGRAM, "arch", "--json"], check=True,
+                       stdout=subprocess.DEVNULL)
+        times.append(spent() - begin)
     assert min(times) < 0.03, times
 
 

@@ -49,8 +49,11 @@ TEST(Policy, ComesFromTheRegistry) {
 }
 
 TEST(Policy, OnlyBuiltFamiliesLoad) {
-  EXPECT_NO_THROW(require_built(ModelType::llama));
-  EXPECT_ERROR(require_built(ModelType::jamba), "this build recognises Jamba");
+  EXPECT_NO_THROW(require_built(ModelType::llama, "d"));
+  EXPECT_ERROR(
+      require_built(ModelType::jamba, "d"),
+      "[loading] d: this build recognises Jamba"
+  );
 }
 
 TEST(Policy, MistralsDecoder) {

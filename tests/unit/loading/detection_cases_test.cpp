@@ -159,7 +159,7 @@ std::string loaded_as_generator(const std::string& directory) {
   Detection detection = detect_model(directory, config);
   require_generation(detection, directory);
   require_sub_configs(detection.type, config);
-  require_built(detection.type);
+  require_built(detection.type, directory);
   return "loads: " + std::string(descriptor(detection.type).id) + "\n";
 }
 
