@@ -162,8 +162,8 @@ class Printer {
         cut_line(lines[i], kWidth - indent, last ? allowance : 0, pieces);
       }
     }
-    if (pieces.size() == 1) {
-      out_ += quote_python(lines.back());
+    if (pieces.size() <= 1) {
+      out_ += quote_python(lines.empty() ? std::string_view() : lines.back());
       return;
     }
     out_ += level == 1 ? "(" : "";

@@ -458,6 +458,8 @@ def table_templates():
         yield "{{ (%s)|%s }}" % (value, name)
     for value, name in itertools.product(VALUES, TESTS):
         yield "{{ (%s) is %s }}" % (value, name)
+    for value in VALUES:
+        yield "{{ {'k' * 77: (%s)}|pprint }}" % value
     for value, name in itertools.product(STRINGS, METHODS):
         yield "{{ (%s).%s }}" % (value, name)
     for start, stop, step in itertools.product(SLICES, SLICES, SLICES):

@@ -297,6 +297,8 @@ TEST(ChatLanguage, LayoutFilters) {
        "a <© € AT&T"},
       {"{{ {'b': [1, none], 'a': 'é'}|pprint }}", "{'a': 'é', 'b': [1, None]}"},
       {"{{ {'a': 'x' * 70, 'b': 'y' * 9}|pprint|length }}", "98"},
+      // No room even for an empty text.
+      {"{{ {'k' * 90: {'': ''}}|pprint|length }}", "104"},
   });
   EXPECT_EQ(
       test::render_error("{{ '&hearts; &lambda;'|striptags }}").kind(),
