@@ -275,6 +275,20 @@ void PostProcessor::put_text(
   }
 }
 
+std::optional<int32_t> PostProcessor::first_added() const {
+  for (const Group& group : plans_[0]) {
+    for (const Part& part : group) {
+      if (part.text >= 0) {
+        return std::nullopt;
+      }
+      if (!part.ids.empty()) {
+        return part.ids[0];
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 size_t PostProcessor::added_tokens(size_t texts) const {
   size_t count = 0;
   for (const Group& group : plans_[texts - 1]) {

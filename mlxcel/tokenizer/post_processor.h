@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "mlxcel/core/json.h"
@@ -39,6 +42,8 @@ class PostProcessor {
       bool special
   ) const;
 
+  /// The special token that comes before every text, if there is one.
+  std::optional<int32_t> first_added() const;
   /// How many special tokens are put around `texts` texts.
   size_t added_tokens(size_t texts) const;
   /// Whether spaces are cut off from offsets.

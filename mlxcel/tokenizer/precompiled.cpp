@@ -8,6 +8,7 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/tokenizer/char_map.h"
+#include "mlxcel/tokenizer/unicode.h"
 #include "mlxcel/tokenizer/utf8.h"
 
 namespace mlxcel::tokenizer {
@@ -158,6 +159,21 @@ class Precompiled : public Normalizer {
     }
   }
 
+  /// `c`, or one that utf8proc takes for what the official library takes `c`
+  /// for, which knows a later Unicode.
+  static utf8proc_int32_t known_to_utf8proc(char32_t c) {
+    uint32_t attributes = unicode::attributes()[c];
+    if ((attributes & unicode::young_mark) != 0) {
+      return 0x301;
+    }
+    if ((attributes & unicode::young_prepend) != 0) {
+      return 0x600;
+    }
+    return (attributes & unicode::no_prepend) != 0
+               ? 'a'
+               : static_cast<utf8proc_int32_t>(c);
+  }
+
   static size_t grapheme_end(std::string_view text, size_t begin) {
     auto ascii = [&text](size_t at) {
       return static_cast<unsigned char>(text[at]) < 0x80;
@@ -168,11 +184,11 @@ class Precompiled : public Normalizer {
     }
     const char* end = text.data() + text.size();
     const char* p = text.data() + begin;
-    auto left = static_cast<utf8proc_int32_t>(utf8::next(p));
+    utf8proc_int32_t left = known_to_utf8proc(utf8::next(p));
     utf8proc_int32_t state = 0;
     while (p != end) {
       const char* next = p;
-      auto right = static_cast<utf8proc_int32_t>(utf8::next(next));
+      utf8proc_int32_t right = known_to_utf8proc(utf8::next(next));
       if (utf8proc_grapheme_break_stateful(left, right, &state)) {
         break;
       }

@@ -159,14 +159,50 @@ class TokenAutomaton::Builder {
   uint32_t tail_ = none;
 };
 
-TokenAutomaton::TokenAutomaton(std::vector<Entry> entries) {
-  std::erase_if(entries, [](const Entry& e) { return e.text.empty(); });
-  std::stable_sort(
-      entries.begin(),
-      entries.end(),
-      [](const Entry& a, const Entry& b) { return a.text < b.text; }
-  );
-  Builder(*this, entries);
+namespace {
+
+/// In order of text, equal ones as they came. Most texts differ in their
+/// first bytes.
+std::vector<TokenAutomaton::Entry> sorted(
+    const std::vector<TokenAutomaton::Entry>& entries
+) {
+  struct Key {
+    uint64_t start;  // the first eight bytes
+    size_t place;
+  };
+  std::vector<Key> keys;
+  keys.reserve(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    uint64_t start = 0;
+    std::string_view text = entries[i].text;
+    for (size_t j = 0; j < 8; ++j) {
+      uint64_t byte = j < text.size() ? static_cast<unsigned char>(text[j]) : 0;
+      start = start << 8 | byte;
+    }
+    if (!text.empty()) {
+      keys.push_back({start, i});
+    }
+  }
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+    if (a.start != b.start) {
+      return a.start < b.start;
+    }
+    int order = entries[a.place].text.compare(entries[b.place].text);
+    return order != 0 ? order < 0 : a.place < b.place;
+  });
+  std::vector<TokenAutomaton::Entry> result;
+  result.reserve(keys.size());
+  for (const Key& key : keys) {
+    result.push_back(entries[key.place]);
+  }
+  return result;
+}
+
+}  // namespace
+
+TokenAutomaton::TokenAutomaton(const std::vector<Entry>& entries) {
+  std::vector<Entry> list = sorted(entries);
+  Builder(*this, list);
 }
 
 }  // namespace mlxcel::tokenizer

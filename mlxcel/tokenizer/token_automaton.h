@@ -29,7 +29,7 @@ class TokenAutomaton {
   TokenAutomaton() = default;
   /// Of equal texts the last counts. Throws Error(invalid_input) where the
   /// tokens have more than 32 million different beginnings.
-  explicit TokenAutomaton(std::vector<Entry> entries);
+  explicit TokenAutomaton(const std::vector<Entry>& entries);
 
   /// The state behind a byte; 0 is the state at the start.
   uint32_t advance(uint32_t state, unsigned char byte) const {

@@ -156,21 +156,14 @@ void Tokenizer::Impl::repair_bos() {
     return;
   }
   std::optional<int32_t> bos = find_id(config.bos_token);
-  std::vector<int32_t> probe;
-  encode_text("a", FindAdded::all, probe);
-  parts.post_processor.apply(probe, true);
-  if (bos && (probe.empty() || probe[0] != *bos)) {
+  if (bos && parts.post_processor.first_added() != bos) {
     parts.post_processor.prepend(*bos);
   }
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   impl_->repair_bos();
-  std::vector<int32_t> of_empty = encode("");
-  std::vector<int32_t> of_text = encode("a");
-  if (!of_empty.empty() && !of_text.empty() && of_empty[0] == of_text[0]) {
-    impl_->added_bos = of_empty[0];
-  }
+  impl_->added_bos = impl_->parts.post_processor.first_added();
 }
 
 Tokenizer::~Tokenizer() = default;
@@ -209,6 +202,9 @@ void check_text(std::string_view text) {
 std::vector<int32_t> Tokenizer::encode(
     std::string_view text, EncodeOptions options
 ) const {
+  if (options.truncate || options.pad) {
+    return encode_with_offsets(text, options).ids;
+  }
   check_text(text);
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 4 + 8);

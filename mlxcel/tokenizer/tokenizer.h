@@ -20,8 +20,7 @@ struct EncodeOptions {
   /// itself (a BOS, say).
   bool add_special = true;
   FindAdded find = FindAdded::all;
-  /// Only of encodings with offsets: shorten and fill up as the file says.
-  /// Generation and embeddings don't.
+  /// Shorten and fill up as the file says. Generation and embeddings don't.
   bool truncate = false;
   bool pad = false;
 };

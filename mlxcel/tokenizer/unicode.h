@@ -67,6 +67,11 @@ enum RemovedAttribute : uint32_t {
   bert_accent = 1u << 26,   // by its strip_accents
   combining = 1u << 27,     // by StripAccents
 };
+enum GraphemeAttribute : uint32_t {  // utf8proc doesn't know of these
+  young_mark = 1u << 28,             // goes with what is before
+  young_prepend = 1u << 29,          // goes with what is behind
+  no_prepend = 1u << 30,             // doesn't
+};
 
 struct AttributeRun {
   uint32_t first;

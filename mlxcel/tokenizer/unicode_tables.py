@@ -8,6 +8,7 @@ and libutf8proc.so.2; takes two minutes)
 """
 
 import ctypes
+import struct
 import sys
 import unicodedata
 
@@ -25,7 +26,8 @@ SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Thai", "Latin", "Greek",
  NFC_SAFE, NFD_SAFE, NFKC_SAFE, NFKD_SAFE, KEEP, CLASS_ZERO) = (
      1 << bit for bit in range(5, 19))
 SCRIPT_SHIFT = 20  # five bits
-BERT_REMOVED, BERT_ACCENT, COMBINING = (1 << bit for bit in range(25, 28))
+(BERT_REMOVED, BERT_ACCENT, COMBINING, YOUNG_MARK, YOUNG_PREPEND,
+ NO_PREPEND) = (1 << bit for bit in range(25, 31))
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xd800 <= c < 0xe000]
 FORMS = {name: getattr(normalizers, name)()
@@ -74,6 +76,7 @@ def attributes():
         mark(members(r"\p{%s}" % name), index << SCRIPT_SHIFT)
     split_by_character(attrs)
     removed_characters(attrs)
+    graphemes(attrs)
     normal_forms(attrs)
     return attrs
 
@@ -106,6 +109,35 @@ def removed_characters(attrs):
         if (FORMS["NFD"].normalize_str(char) == char
                 and bare.normalize_str(char) == ""):
             attrs[c] |= BERT_ACCENT
+
+
+def grapheme_counter():
+    """Precompiled with a map that makes x of each grapheme of up to 5 bytes:
+    of whatever begins with any byte."""
+    units = [256 << 10] + [1 << 31] * 1023
+    for byte in range(1, 256):
+        units[256 ^ byte] = 512 << 10 | 1 << 8 | byte
+    blob = struct.pack("<I1024I", 4096, *units) + b"x\0"
+    return normalizers.Precompiled(blob)
+
+
+def graphemes(attrs):
+    """Where utf8proc parts characters and the library does not, or the other
+    way round."""
+    count, utf8proc = grapheme_counter(), Utf8proc()
+    for c in CODE_POINTS[1:]:
+        def joined(first, second):
+            text = chr(first) + chr(second)
+            official = count.normalize_str(text) == "x"
+            return official, not utf8proc.lib.utf8proc_grapheme_break(
+                first, second)
+
+        official, other = joined(0x61, c)
+        attrs[c] |= YOUNG_MARK if official and not other else 0
+        assert official or not other, hex(c)
+        official, other = joined(c, 0x61)
+        attrs[c] |= NO_PREPEND if other and not official else 0
+        attrs[c] |= YOUNG_PREPEND if official and not other else 0
 
 
 def written_scripts():

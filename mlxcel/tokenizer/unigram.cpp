@@ -135,7 +135,7 @@ Unigram::Unigram(
     lowest = std::min(lowest, piece.score);
     entries.push_back({piece.text, piece.score, static_cast<int32_t>(i)});
   }
-  automaton_ = TokenAutomaton(std::move(entries));
+  automaton_ = TokenAutomaton(entries);
   unk_score_ = lowest - unk_penalty;
   for (unsigned b = 0; b < 256; ++b) {
     byte_tokens_[b] = vocab().find_or_none(fmt::format("<0x{:02X}>", b));

@@ -20,7 +20,7 @@ TokenAutomaton automaton_of(const Vocab& vocab, const std::string& prefix) {
       entries.push_back({vocab.token(id).substr(prefix.size()), 0, id});
     }
   }
-  return TokenAutomaton(std::move(entries));
+  return TokenAutomaton(entries);
 }
 
 int32_t find_unk(const Vocab& vocab, const std::string& unk_token) {

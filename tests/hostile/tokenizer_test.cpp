@@ -226,6 +226,112 @@ TEST(HostileTokenizer, GrowingReplacements) {
   EXPECT_ERROR(file.load()->encode("a"), "blow up");
 }
 
+std::string unigram_file(const std::string& fields) {
+  TokenizerFile file;
+  file.model = R"({"type":"Unigram",)" + fields + "}";
+  return file.text();
+}
+
+TEST(HostileTokenizer, UnigramPieces) {
+  expect_refused(unigram_file(R"("unk_id":0)"), "model.vocab: missing");
+  expect_refused(unigram_file(R"("vocab":{"a":1})"), "model.vocab");
+  expect_refused(unigram_file(R"("vocab":[["a"]])"), "model.vocab[0]");
+  expect_refused(unigram_file(R"("vocab":[["a",0],["b","x"]])"), "vocab[1]");
+  expect_refused(unigram_file(R"("vocab":[["a",1e999]])"), "document");
+  for (const char* id : {"1", "-1", "4294967296", "0.5", "\"0\""}) {
+    expect_refused(
+        unigram_file(R"("vocab":[["a",0]],"unk_id":)" + std::string(id)),
+        "model.unk_id"
+    );
+  }
+  expect_refused(
+      unigram_file(R"("vocab":[["a",0]],"byte_fallback":1)"),
+      "model.byte_fallback"
+  );
+  EXPECT_EQ(load_error(unigram_file(R"("vocab":[["",0],["",0]])")), "no error");
+}
+
+TEST(HostileTokenizer, WordPieceFields) {
+  TokenizerFile file;
+  auto error = [&](const std::string& fields) {
+    file.model = R"({"type":"WordPiece",)" + fields + "}";
+    return load_error(file.text());
+  };
+  EXPECT_NE(error(R"("vocab":{})").find("model.unk_token"), std::string::npos);
+  std::string rest =
+      R"("unk_token":"u","continuing_subword_prefix":"##","vocab":{"a":0},)";
+  EXPECT_NE(error(rest + R"("max_input_chars_per_word":-1)"), "no error");
+  EXPECT_EQ(
+      error(rest + R"("max_input_chars_per_word":18446744073709551615)"),
+      "no error"
+  );
+}
+
+std::string base64(const std::string& bytes) {
+  static const char digits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t bits = 0;
+    for (size_t j = i; j < i + 3; ++j) {
+      bits = bits << 8 |
+             (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0u);
+    }
+    for (int shift = 18; shift >= 0; shift -= 6) {
+      text += digits[bits >> shift & 63];
+    }
+  }
+  size_t padding = (3 - bytes.size() % 3) % 3;
+  return text.replace(text.size() - padding, padding, padding, '=');
+}
+
+TokenizerFile with_map(const std::string& blob) {
+  TokenizerFile file = small_file();
+  file.normalizer = R"({"type":"Precompiled","precompiled_charsmap":)" +
+                    quoted(base64(blob)) + "}";
+  return file;
+}
+
+std::string character_map(
+    uint32_t size, const std::vector<uint32_t>& units, const std::string& rest
+) {
+  std::string blob(reinterpret_cast<const char*>(&size), 4);
+  blob.append(reinterpret_cast<const char*>(units.data()), units.size() * 4);
+  return blob + rest;
+}
+
+TEST(HostileTokenizer, CharacterMaps) {
+  std::string end("b\0", 2);
+  std::vector<uint32_t> units(1024, 0);
+  expect_refused(with_map("abc").text(), "precompiled_charsmap");
+  for (uint32_t size : {0u, 5u, 4097u, 8192u, 0x80000000u, 0xffffffffu}) {
+    expect_refused(
+        with_map(character_map(size, units, end)).text(), "precompiled_charsmap"
+    );
+  }
+  expect_refused(
+      with_map(character_map(4096, units, "\xff")).text(),
+      "precompiled_charsmap"
+  );
+  TokenizerFile file = small_file();
+  file.normalizer = R"({"type":"Precompiled","precompiled_charsmap":"a==="})";
+  expect_refused(file.text(), "expected Base64");
+  // Offsets that lead out of the array, and values behind the replacements.
+  for (uint32_t unit :
+       {0xffffffffu, 0x7ffffe00u, 256u << 10, 1u << 31 | 0xffffffu}) {
+    std::fill(units.begin(), units.end(), unit);
+    auto tokenizer = with_map(character_map(4096, units, end)).load();
+    EXPECT_EQ(tokenizer->encode("abé\xf0\x9f\x98\x80"), (Ids{2}));
+  }
+  // a becomes b.
+  units.assign(1024, 0);
+  units[0] = 256 << 10;
+  units[256 ^ 'a'] = 512 << 10 | 1 << 8 | 'a';
+  units[256 ^ 'a' ^ 512] = 1u << 31;
+  auto tokenizer = with_map(character_map(4096, units, end)).load();
+  EXPECT_EQ(tokenizer->encode("ab"), (Ids{1, 1}));
+}
+
 TEST(HostileTokenizer, NoRegularFile) {
   TemporaryDirectory directory;
   std::filesystem::create_directory(directory / "tokenizer.json");

@@ -103,6 +103,29 @@ TEST(Decoder, SentencePieceSequence) {
   EXPECT_EQ(decoded(json, {}), "");
 }
 
+TEST(Decoder, WordPiece) {
+  std::string clean = R"({"type":"WordPiece","prefix":"##","cleanup":true})";
+  EXPECT_EQ(decoded(clean, {"##a", "##b", "c", ".", "n't"}), "##ab c.n't");
+  std::string plain = R"({"type":"WordPiece","prefix":"##","cleanup":false})";
+  EXPECT_EQ(decoded(plain, {"a", ".", "##b"}), "a .b");
+  // One token: the rules see it whole.
+  EXPECT_EQ(decoded(sequence({fuse, clean}), {"a", " ", "."}), "a.");
+}
+
+TEST(Decoder, Ctc) {
+  std::string ctc =
+      R"({"type":"CTC","pad_token":"<p>","word_delimiter_token":"|",)"
+      R"("cleanup":true})";
+  EXPECT_EQ(decoded(ctc, {"a", "a", "<p>", "a", "|", "|", "b"}), "aa b");
+}
+
+TEST(Decoder, Bpe) {
+  std::string bpe = R"({"type":"BPEDecoder","suffix":"</w>"})";
+  EXPECT_EQ(decoded(bpe, {"a", "b</w>", "c", "d</w>"}), "ab cd");
+  EXPECT_EQ(decoded(bpe, {"a</w>", "b"}), "a b");
+  EXPECT_EQ(decoded(bpe, {}), "");
+}
+
 TEST(Decoder, UnknownTypeIsNamed) {
   EXPECT_ERROR(
       decoded(R"({"type":"Novel"})", {}),

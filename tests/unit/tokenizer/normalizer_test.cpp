@@ -101,6 +101,33 @@ TEST(Normalizer, SequenceGoesInOrder) {
   );
 }
 
+TEST(Normalizer, Bert) {
+  std::string all =
+      R"({"type":"BertNormalizer","clean_text":true,)"
+      R"("handle_chinese_chars":true,"strip_accents":null,"lowercase":true})";
+  EXPECT_EQ(
+      normalized(
+          all,
+          "Né\tA\x01 \xef\xbf\xbd"
+          "中b"
+      ),
+      "ne a  中 b"
+  );
+  std::string cased = R"({"type":"BertNormalizer","clean_text":false,)"
+                      R"("handle_chinese_chars":false,"strip_accents":null,)"
+                      R"("lowercase":false})";
+  EXPECT_EQ(normalized(cased, "Né\t中"), "Né\t中");
+}
+
+TEST(Normalizer, CharacterByCharacter) {
+  EXPECT_EQ(normalized(R"({"type":"StripAccents"})", "e\xcc\x81é"), "eé");
+  EXPECT_EQ(
+      normalized(R"({"type":"Nmt"})", "a\x01\tb\xe2\x80\x8b\xe2\x96\x81"),
+      "a b  "
+  );
+  EXPECT_EQ(normalized(R"({"type":"ByteLevel"})", " é"), "ĠÃ©");
+}
+
 TEST(Normalizer, UnknownTypeIsNamed) {
   EXPECT_ERROR(
       normalized(R"({"type":"Novel"})", ""),

@@ -143,6 +143,35 @@ TEST(PreTokenizer, MetaspaceSchemes) {
   );
 }
 
+TEST(PreTokenizer, OtherKinds) {
+  EXPECT_EQ(
+      pieces(R"({"type":"BertPreTokenizer"})", "Hi, you"),
+      (List{"Hi", ",", "you"})
+  );
+  EXPECT_EQ(
+      pieces(R"({"type":"CharDelimiterSplit","delimiter":"é"})", "aéébé"),
+      (List{"a", "b"})
+  );
+  EXPECT_EQ(
+      pieces(R"({"type":"FixedLength","length":2})", "aébcd"),
+      (List{"aé", "bc", "d"})
+  );
+  // What comes before the first script is lost.
+  EXPECT_EQ(
+      pieces(R"({"type":"UnicodeScripts"})", " abc どこ漢я"),
+      (List{"abc ", "どこ漢", "я"})
+  );
+  EXPECT_EQ(pieces(R"({"type":"UnicodeScripts"})", "  "), (List{}));
+}
+
+TEST(PreTokenizer, FieldsAreChecked) {
+  EXPECT_ERROR(
+      pieces(R"({"type":"CharDelimiterSplit","delimiter":"ab"})", "a"),
+      "delimiter"
+  );
+  EXPECT_ERROR(pieces(R"({"type":"FixedLength","length":0})", "a"), "length");
+}
+
 TEST(PreTokenizer, UnknownTypeIsNamed) {
   EXPECT_ERROR(
       pieces(R"({"type":"Novel"})", ""),
