@@ -46,11 +46,12 @@ struct Part {
   char32_t c;
   int combining_class;
   size_t source;
+  ptrdiff_t added;  // TextChange
 };
 
 void decompose(char32_t c, size_t source, int options, std::vector<Part>& out) {
   if ((unicode::attributes()[c] & unicode::keep) != 0) {
-    out.push_back({c, 0, source});
+    out.push_back({c, 0, source, 0});
     return;
   }
   std::array<utf8proc_int32_t, 32> parts{};
@@ -64,7 +65,7 @@ void decompose(char32_t c, size_t source, int options, std::vector<Part>& out) {
   );
   for (utf8proc_ssize_t i = 0; i < count; ++i) {
     auto part = static_cast<char32_t>(parts[static_cast<size_t>(i)]);
-    out.push_back({part, combining_class(part), source});
+    out.push_back({part, combining_class(part), source, i > 0 ? 1 : 0});
   }
 }
 
@@ -114,6 +115,7 @@ void compose(std::vector<Part>& parts) {
         has_starter && !blocked ? composite(parts[starter].c, part.c) : 0;
     if (both != 0) {
       parts[starter].c = both;
+      parts[starter].added += part.added - 1;
       continue;
     }
     if (part.combining_class == 0) {
@@ -176,6 +178,30 @@ Run next_run(std::string_view text, size_t from, uint32_t safe) {
   return {text.size(), text.size()};
 }
 
+/// With origins as the official library counts them: by place, also where
+/// characters have changed places.
+void normalize_tracked(Text& text, const Form& form) {
+  std::string_view view = text.view();
+  std::vector<TextChange> changes;
+  size_t done = 0;
+  auto keep = [&](size_t end) {
+    const char* p = view.data() + done;
+    while (p != view.data() + end) {
+      changes.push_back({utf8::next(p), 0});
+    }
+  };
+  while (done < view.size()) {
+    Run run = next_run(view, done, form.safe);
+    keep(run.begin);
+    std::string_view old = view.substr(run.begin, run.end - run.begin);
+    for (const Part& part : normalize_run(old, form)) {
+      changes.push_back({part.c, part.added});
+    }
+    done = run.end;
+  }
+  apply_changes(text, changes);
+}
+
 }  // namespace
 
 void normalize(Text& text, NormalForm kind) {
@@ -183,6 +209,10 @@ void normalize(Text& text, NormalForm kind) {
   std::string_view view = text.view();
   Run run = next_run(view, 0, form.safe);
   if (run.begin == view.size()) {
+    return;
+  }
+  if (text.tracked()) {
+    normalize_tracked(text, form);
     return;
   }
   TextEditor editor(text);
