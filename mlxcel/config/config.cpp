@@ -63,6 +63,16 @@ bool follows_value(std::string_view before) {
          std::string_view("{[,:").find(before[last]) == std::string_view::npos;
 }
 
+std::optional<Json> nested_text(const Json& config) {
+  for (const char* key : {"text_config", "llm_config", "language_config"}) {
+    auto nested = config.find(key);
+    if (nested && nested->is_object()) {
+      return nested;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string sanitize_config_text(std::string_view text) {
@@ -123,17 +133,12 @@ Json read_config(const std::string& model_directory) {
 }
 
 Json text_config(const Json& config) {
-  std::optional<Json> nested;
-  for (const char* key : {"text_config", "llm_config", "language_config"}) {
-    nested = config.find(key);
-    if (nested && nested->is_object()) {
-      break;
-    }
-    nested.reset();
+  std::optional<Json> nested = nested_text(config);
+  if (auto thinker = config.find("thinker_config"); !nested && thinker) {
+    nested = nested_text(*thinker);
   }
   if (!nested) {
-    auto thinker = config.find("thinker_config");
-    return thinker && thinker->is_object() ? text_config(*thinker) : config;
+    return config;
   }
   nlohmann::ordered_json hoisted = nested->raw();
   for (const char* key : {"quantization", "quantization_config"}) {

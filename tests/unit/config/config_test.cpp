@@ -70,6 +70,15 @@ TEST(Config, TextConfigInheritsQuantization) {
   EXPECT_ERROR(text.at("vocab_size"), "text_config.vocab_size: required");
 }
 
+TEST(Config, ThinkersInheritFromTheTop) {
+  Json config = parse_config(
+      R"({"quantization": {"bits": 4},
+          "thinker_config": {"text_config": {"hidden_size": 64}}})",
+      "f"
+  );
+  EXPECT_EQ(text_config(config).at("quantization").at("bits").as_int(), 4);
+}
+
 TEST(Config, TiedAtTheTopWins) {
   Json config = parse_config(
       R"({"tie_word_embeddings": false,
