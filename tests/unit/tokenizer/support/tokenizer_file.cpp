@@ -20,11 +20,11 @@ std::string json_list(const std::vector<std::string>& elements) {
 
 std::string TokenizerFile::text() const {
   return R"({"version":"1.0","truncation":null,"padding":null)"
-         ",\"added_tokens\":" + added_tokens +
-         ",\"normalizer\":" + normalizer +
+         ",\"added_tokens\":" +
+         added_tokens + ",\"normalizer\":" + normalizer +
          ",\"pre_tokenizer\":" + pre_tokenizer +
-         ",\"post_processor\":" + post_processor +
-         ",\"decoder\":" + decoder + ",\"model\":" + model + "}";
+         ",\"post_processor\":" + post_processor + ",\"decoder\":" + decoder +
+         ",\"model\":" + model + "}";
 }
 
 std::shared_ptr<const Tokenizer> TokenizerFile::load() const {
