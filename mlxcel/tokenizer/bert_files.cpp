@@ -5,6 +5,7 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
+#include "mlxcel/core/lines.h"
 #include "mlxcel/core/utf8.h"
 #include "mlxcel/tokenizer/file_formats.h"
 #include "mlxcel/tokenizer/part_recipes.h"
@@ -26,11 +27,9 @@ Vocab read_vocab(const std::string& path) {
     fail(ErrorCode::invalid_input, fmt::format("[{}] not UTF-8", path));
   }
   Vocab vocab;
-  std::string_view rest = text;
-  for (int32_t id = 0; !rest.empty(); ++id) {
-    size_t end = rest.find('\n');
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  LineReader lines(text);
+  std::string_view line;
+  for (int32_t id = 0; lines.next(line); ++id) {
     if (id > Vocab::max_id) {
       fail(ErrorCode::invalid_input, fmt::format("[{}] too many lines", path));
     }

@@ -9,13 +9,13 @@
 #include "mlxcel/tokenizer/byte_level.h"
 #include "mlxcel/tokenizer/utf8.h"
 #include "mlxcel/tokenizer/word_cache.h"
+#include "mlxcel/tokenizer/word_mark.h"
 
 namespace mlxcel::tokenizer {
 
 namespace {
 
-constexpr size_t short_word = 48;       // symbols; quadratic, but fast
-constexpr std::string_view mark = "▁";  // U+2581, a space to many models
+constexpr size_t short_word = 48;  // symbols; quadratic, but fast
 constexpr size_t max_joined = 16;
 constexpr uint32_t no_rank = MergeTable::none;
 
@@ -39,6 +39,7 @@ Bpe::Bpe(
     : Model(std::move(tokens)),
       options_(std::move(options)),
       merges_(merges, options_.rank_by_result),
+      byte_fallback_(vocab().byte_tokens()),
       decorates_(
           !options_.continuing_subword_prefix.empty() ||
           !options_.end_of_word_suffix.empty()
@@ -47,7 +48,6 @@ Bpe::Bpe(
     std::string character;
     utf8::append(character, byte_character(static_cast<unsigned char>(b)));
     byte_symbols_[b] = vocab().find_or_none(character);
-    byte_fallback_[b] = vocab().find_or_none(fmt::format("<0x{:02X}>", b));
   }
   find_cuts(merges);
 }
@@ -80,8 +80,8 @@ void Bpe::find_cuts(const std::vector<MergeTable::Merge>& merges) {
       continue;
     }
     std::string_view token = vocab().token(static_cast<int32_t>(id));
-    for (size_t at = token.find(mark, 1); at != std::string_view::npos;
-         at = token.find(mark, at + 1)) {
+    for (size_t at = token.find(word_mark, 1); at != std::string_view::npos;
+         at = token.find(word_mark, at + 1)) {
       if (cut_before_mark(token.substr(0, at))) {
         const char* p = token.data() + utf8::last_begin(token.substr(0, at));
         joined_to_mark_.push_back(utf8::next(p));
@@ -92,7 +92,7 @@ void Bpe::find_cuts(const std::vector<MergeTable::Merge>& merges) {
 }
 
 bool Bpe::cut_before_mark(std::string_view before) const {
-  if (before.ends_with(mark)) {
+  if (before.ends_with(word_mark)) {
     return false;
   }
   if (joined_to_mark_.empty()) {
@@ -112,17 +112,15 @@ void Bpe::encode(
     std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
 ) const {
   auto& work = static_cast<Work&>(scratch);
-  size_t begin = 0;
-  if (cuts_at_mark_) {
-    for (size_t at = piece.find(mark, 1); at != std::string_view::npos;
-         at = piece.find(mark, at + mark.size())) {
-      if (cut_before_mark(piece.substr(0, at))) {
-        encode_word(piece.substr(begin, at - begin), work, ids);
-        begin = at;
-      }
-    }
+  if (!cuts_at_mark_) {
+    encode_word(piece, work, ids);
+    return;
   }
-  encode_word(piece.substr(begin), work, ids);
+  cut_at_marks(
+      piece,
+      [this](std::string_view before) { return cut_before_mark(before); },
+      [&](std::string_view word) { encode_word(word, work, ids); }
+  );
 }
 
 void Bpe::encode_word(

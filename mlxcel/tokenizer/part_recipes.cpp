@@ -24,6 +24,28 @@ Decoder decoder_from(const std::string& json) {
   return Decoder(parse(json));
 }
 
+PostProcessor put_around(
+    std::optional<int32_t> before, std::optional<int32_t> behind
+) {
+  using Object = nlohmann::ordered_json;
+  Object single = Object::array();
+  Object tokens = Object::object();
+  auto add = [&](const char* name, std::optional<int32_t> id) {
+    if (id) {
+      single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
+      tokens[name] = {{"ids", {*id}}};
+    }
+  };
+  add("before", before);
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  add("behind", behind);
+  Object json = {
+      {"type", "TemplateProcessing"},
+      {"single", single},
+      {"special_tokens", tokens}};
+  return PostProcessor(Json::from(std::move(json), "tokenizer"));
+}
+
 PreTokenizer byte_level_pre_tokenizer(
     const std::string& pattern, bool add_prefix_space
 ) {

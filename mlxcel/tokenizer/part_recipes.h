@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "mlxcel/tokenizer/decoder.h"
 #include "mlxcel/tokenizer/normalizer.h"
+#include "mlxcel/tokenizer/post_processor.h"
 #include "mlxcel/tokenizer/pre_tokenizer.h"
 
 namespace mlxcel::tokenizer {
@@ -14,6 +17,11 @@ namespace mlxcel::tokenizer {
 std::unique_ptr<Normalizer> normalizer_from(const std::string& json);
 PreTokenizer pre_tokenizer_from(const std::string& json);
 Decoder decoder_from(const std::string& json);
+
+/// Puts ids in front of a text and behind it, where there are some.
+PostProcessor put_around(
+    std::optional<int32_t> before, std::optional<int32_t> behind
+);
 
 /// Cuts at a pattern and hands on bytes.
 PreTokenizer byte_level_pre_tokenizer(

@@ -1,7 +1,5 @@
 #include "mlxcel/tokenizer/plamo.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "mlxcel/tokenizer/utf8.h"
@@ -33,11 +31,12 @@ struct PlamoUnigram::Step {
   int32_t id = -1;
 };
 
-struct PlamoUnigram::Work : Model::Scratch {
+struct PlamoUnigram::Work : RememberingModel::Work {
   std::vector<Step> steps;
 };
 
-PlamoUnigram::PlamoUnigram(const PlamoPieces& file) : Model(make_vocab(file)) {
+PlamoUnigram::PlamoUnigram(const PlamoPieces& file)
+    : RememberingModel(make_vocab(file)), bytes_(vocab().byte_tokens()) {
   for (size_t i = 0; i < file.pieces.size(); ++i) {
     const PlamoPieces::Piece& piece = file.pieces[i];
     auto id = static_cast<int32_t>(i);
@@ -48,9 +47,6 @@ PlamoUnigram::PlamoUnigram(const PlamoPieces& file) : Model(make_vocab(file)) {
     if (!piece.is_byte && usable) {
       pieces_.add(piece.text, id);
     }
-  }
-  for (unsigned b = 0; b < 256; ++b) {
-    bytes_[b] = vocab().find_or_none(fmt::format("<0x{:02X}>", b));
   }
 }
 
@@ -89,16 +85,6 @@ void PlamoUnigram::find_steps(std::string_view text, Work& work) const {
     size_t begin = utf8::last_begin(text.substr(0, end));
     work.steps[begin] = best_step(text, begin, work);
     end = begin;
-  }
-}
-
-void PlamoUnigram::encode(
-    std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
-) const {
-  std::vector<Token> tokens;
-  encode_tokens(piece, scratch, tokens);
-  for (const Token& token : tokens) {
-    ids.push_back(token.id);
   }
 }
 

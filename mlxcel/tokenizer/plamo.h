@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "mlxcel/tokenizer/model.h"
 #include "mlxcel/tokenizer/prefix_trie.h"
+#include "mlxcel/tokenizer/remembering_model.h"
 
 namespace mlxcel::tokenizer {
 
@@ -23,15 +23,12 @@ struct PlamoPieces {
 /// PLaMo's unigram model (tokenization_plamo.py, AhoCorasick): the cheapest
 /// pieces in whole numbers, found from the end of a text; of equal ways the
 /// one that begins with the longest piece. Unknown characters become bytes.
-class PlamoUnigram : public Model {
+class PlamoUnigram : public RememberingModel {
  public:
   /// All 256 byte tokens must be there.
   explicit PlamoUnigram(const PlamoPieces& file);
 
   std::unique_ptr<Scratch> make_scratch() const override;
-  void encode(
-      std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
-  ) const override;
   void encode_tokens(
       std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
   ) const override;
@@ -45,7 +42,7 @@ class PlamoUnigram : public Model {
 
   PrefixTrie pieces_;
   std::vector<int64_t> costs_;  // by id
-  std::array<int32_t, 256> bytes_{};
+  std::array<int32_t, 256> bytes_;
 };
 
 }  // namespace mlxcel::tokenizer

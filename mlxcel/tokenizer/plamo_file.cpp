@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/json.h"
+#include "mlxcel/core/lines.h"
 #include "mlxcel/tokenizer/file_formats.h"
 #include "mlxcel/tokenizer/part_recipes.h"
 #include "mlxcel/tokenizer/plamo.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr uint64_t max_file = uint64_t{256} << 20;  // bytes
 constexpr size_t special_ids = 4;                   // unk, bos, eos, pad
+constexpr int32_t bos_id = 1;
+constexpr int32_t eos_id = 2;
 
 class PlamoReader {
  public:
@@ -24,11 +27,9 @@ class PlamoReader {
 
   PlamoPieces read() {
     std::string text = read_file(path_, max_file);
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      size_t end = rest.find('\n');
-      add(rest.substr(0, end));
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    LineReader lines(text);
+    for (std::string_view line; lines.next(line);) {
+      add(line);
     }
     check();
     return std::move(file_);
@@ -141,27 +142,6 @@ std::vector<AddedToken> added_tokens(
   return tokens;
 }
 
-/// Ids 1 and 2 around the text, as far as the configuration asks for them.
-PostProcessor make_post_processor(const TokenizerConfig& config) {
-  using Object = nlohmann::ordered_json;
-  Object single = Object::array();
-  auto add = [&](const char* name) {
-    single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
-  };
-  if (config.add_bos_token.value_or(false)) {
-    add("bos");
-  }
-  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
-  if (config.add_eos_token.value_or(false)) {
-    add("eos");
-  }
-  Object json = {
-      {"type", "TemplateProcessing"},
-      {"single", single},
-      {"special_tokens", {{"bos", {{"ids", {1}}}}, {"eos", {{"ids", {2}}}}}}};
-  return PostProcessor(Json::from(std::move(json), "tokenizer"));
-}
-
 }  // namespace
 
 Parts read_plamo(const std::string& path, const TokenizerConfig& config) {
@@ -182,7 +162,12 @@ Parts read_plamo(const std::string& path, const TokenizerConfig& config) {
   parts.model = std::make_unique<PlamoUnigram>(file);
   parts.added_tokens =
       AddedTokens(added_tokens(file, config), parts.model->vocab(), nullptr);
-  parts.post_processor = make_post_processor(config);
+  auto id_if = [](std::optional<bool> wanted, int32_t id) {
+    return wanted.value_or(false) ? std::optional(id) : std::nullopt;
+  };
+  parts.post_processor = put_around(
+      id_if(config.add_bos_token, bos_id), id_if(config.add_eos_token, eos_id)
+  );
   return parts;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "mlxcel/core/error.h"
+#include "mlxcel/tokenizer/base64.h"
 #include "mlxcel/tokenizer/char_map.h"
 #include "mlxcel/tokenizer/unicode.h"
 #include "mlxcel/tokenizer/utf8.h"
@@ -16,42 +17,6 @@ namespace mlxcel::tokenizer {
 namespace {
 
 constexpr size_t max_grapheme = 5;  // bytes that are looked up as a whole
-
-/// Of Base64 (RFC 4648) with padding and without stray bits; empty if it is
-/// anything else.
-std::optional<std::string> decode_base64(std::string_view text) {
-  auto digit = [](char c) {
-    return c >= 'A' && c <= 'Z'   ? c - 'A'
-           : c >= 'a' && c <= 'z' ? c - 'a' + 26
-           : c >= '0' && c <= '9' ? c - '0' + 52
-           : c == '+'             ? 62
-           : c == '/'             ? 63
-                                  : -1;
-  };
-  if (text.size() % 4 != 0) {
-    return std::nullopt;
-  }
-  size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
-  text.remove_suffix(padding);
-  std::string bytes;
-  bytes.reserve(text.size() * 3 / 4);
-  uint32_t bits = 0;
-  int count = 0;
-  for (char c : text) {
-    int value = digit(c);
-    if (value < 0) {
-      return std::nullopt;
-    }
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      bytes += static_cast<char>(bits >> count);
-      bits &= (1u << count) - 1;
-    }
-  }
-  return bits == 0 ? std::optional(bytes) : std::nullopt;
-}
 
 /// Replaces graphemes of up to 5 bytes, and the characters of others, by what
 /// the shortest entry for them says.
@@ -206,7 +171,8 @@ class Precompiled : public Normalizer {
 
 std::unique_ptr<Normalizer> make_precompiled(const Json& json) {
   Json field = json.at("precompiled_charsmap");
-  std::optional<std::string> blob = decode_base64(field.as_string());
+  std::optional<std::string> blob =
+      decode_base64(field.as_string(), StrayBits::refused);
   if (!blob) {
     field.reject("expected Base64");
   }

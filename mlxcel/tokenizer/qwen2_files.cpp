@@ -3,6 +3,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/json.h"
+#include "mlxcel/core/lines.h"
 #include "mlxcel/core/utf8.h"
 #include "mlxcel/tokenizer/bpe.h"
 #include "mlxcel/tokenizer/file_formats.h"
@@ -46,12 +47,9 @@ class MergeReader {
     if (find_invalid_utf8(text)) {
       fail(ErrorCode::invalid_input, fmt::format("[{}] not UTF-8", path_));
     }
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      size_t end = rest.find('\n');
-      std::string_view line = rest.substr(0, end);
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-      ++line_;
+    LineReader lines(text);
+    for (std::string_view line; lines.next(line);) {
+      line_ = lines.number();
       if (line.ends_with('\r')) {
         line.remove_suffix(1);
       }

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "mlxcel/core/error.h"
 #include "mlxcel/tokenizer/file_formats.h"
+#include "mlxcel/tokenizer/part_recipes.h"
 #include "mlxcel/tokenizer/sentencepiece_text.h"
 
 namespace mlxcel::tokenizer {
@@ -11,7 +10,6 @@ namespace mlxcel::tokenizer {
 namespace {
 
 using Type = SentencePieceFile::Type;
-using Object = nlohmann::ordered_json;
 
 /// Control pieces are never looked for in a text, but can be left out when it
 /// is decoded; what the configuration adds is looked for.
@@ -61,32 +59,6 @@ int32_t special_id(
   );
 }
 
-PostProcessor make_post_processor(
-    const Parts& parts,
-    const SentencePieceFile& file,
-    const TokenizerConfig& config,
-    const std::string& path
-) {
-  Object single = Object::array();
-  Object tokens = Object::object();
-  auto add = [&](const char* name, int32_t id) {
-    single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
-    tokens[name] = {{"id", name}, {"ids", {id}}};
-  };
-  if (config.add_bos_token.value_or(false)) {
-    add("bos", special_id(parts, file.bos_piece, config.bos_token, path));
-  }
-  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
-  if (config.add_eos_token.value_or(false)) {
-    add("eos", special_id(parts, file.eos_piece, config.eos_token, path));
-  }
-  Object json = {
-      {"type", "TemplateProcessing"},
-      {"single", single},
-      {"special_tokens", tokens}};
-  return PostProcessor(Json::from(std::move(json), path));
-}
-
 }  // namespace
 
 Parts read_sentencepiece(
@@ -106,7 +78,15 @@ Parts read_sentencepiece(
   parts.added_tokens = AddedTokens(
       added_tokens(file, config), parts.model->vocab(), parts.normalizer.get()
   );
-  parts.post_processor = make_post_processor(parts, file, config, path);
+  std::optional<int32_t> bos;
+  std::optional<int32_t> eos;
+  if (config.add_bos_token.value_or(false)) {
+    bos = special_id(parts, file.bos_piece, config.bos_token, path);
+  }
+  if (config.add_eos_token.value_or(false)) {
+    eos = special_id(parts, file.eos_piece, config.eos_token, path);
+  }
+  parts.post_processor = put_around(bos, eos);
   return parts;
 }
 

@@ -5,13 +5,13 @@
 #include "mlxcel/tokenizer/sentencepiece_model.h"
 #include "mlxcel/tokenizer/utf8.h"
 #include "mlxcel/tokenizer/word_cache.h"
+#include "mlxcel/tokenizer/word_mark.h"
 
 namespace mlxcel::tokenizer {
 
 namespace {
 
-constexpr std::string_view mark = "▁";  // U+2581, a space
-constexpr int max_depth = 100;          // of pieces that are taken apart
+constexpr int max_depth = 100;  // of pieces that are taken apart
 constexpr uint32_t no_rank = ~0u;
 
 }  // namespace
@@ -61,10 +61,10 @@ void SentencePieceBpe::find_cuts(const SentencePieceFile& file) {
       continue;
     }
     std::string_view text = file.pieces[id].text;
-    while (text.starts_with(mark)) {
-      text.remove_prefix(mark.size());
+    while (text.starts_with(word_mark)) {
+      text.remove_prefix(word_mark.size());
     }
-    cuts_at_mark_ = text.find(mark) == std::string_view::npos;
+    cuts_at_mark_ = text.find(word_mark) == std::string_view::npos;
   }
 }
 
@@ -81,15 +81,11 @@ void SentencePieceBpe::encode(
     encode_part(piece, work, output);
     return;
   }
-  size_t begin = 0;
-  for (size_t at = piece.find(mark, 1); at != std::string_view::npos;
-       at = piece.find(mark, at + mark.size())) {
-    if (!piece.substr(0, at).ends_with(mark)) {
-      encode_word(piece.substr(begin, at - begin), work, ids);
-      begin = at;
-    }
-  }
-  encode_word(piece.substr(begin), work, ids);
+  cut_at_marks(
+      piece,
+      [](std::string_view before) { return !before.ends_with(word_mark); },
+      [&](std::string_view word) { encode_word(word, work, ids); }
+  );
 }
 
 void SentencePieceBpe::encode_tokens(

@@ -1,5 +1,6 @@
 #include "mlxcel/tokenizer/sentencepiece_text.h"
 #include "mlxcel/tokenizer/utf8.h"
+#include "mlxcel/tokenizer/word_mark.h"
 
 namespace mlxcel::tokenizer {
 
@@ -7,7 +8,6 @@ namespace {
 
 using Type = SentencePieceFile::Type;
 
-constexpr std::string_view mark = "▁";  // U+2581
 constexpr std::string_view replacement = "\xef\xbf\xbd";
 
 struct DecodeRules {
@@ -52,17 +52,17 @@ class SentencePieceDecode : public DecodeStep {
   }
 
   void push_piece(std::string_view piece) {
-    if (at_start_ && rules_->strips && piece.starts_with(mark)) {
-      piece.remove_prefix(mark.size());
+    if (at_start_ && rules_->strips && piece.starts_with(word_mark)) {
+      piece.remove_prefix(word_mark.size());
       stripped_ = !rules_->strips_all;
     }
     text_.clear();
     size_t done = 0;
-    for (size_t at = piece.find(mark); at != std::string_view::npos;
-         at = piece.find(mark, done)) {
+    for (size_t at = piece.find(word_mark); at != std::string_view::npos;
+         at = piece.find(word_mark, done)) {
       text_ += piece.substr(done, at - done);
       text_ += ' ';
-      done = at + mark.size();
+      done = at + word_mark.size();
     }
     text_ += piece.substr(done);
     give(text_);

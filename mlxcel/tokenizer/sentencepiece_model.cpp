@@ -1,7 +1,5 @@
 #include "mlxcel/tokenizer/sentencepiece_model.h"
 
-#include <fmt/format.h>
-
 namespace mlxcel::tokenizer {
 
 namespace {
@@ -33,16 +31,14 @@ std::unique_ptr<SentencePieceModel> SentencePieceModel::make(
 SentencePieceModel::SentencePieceModel(const SentencePieceFile& file)
     : Model(make_vocab(file)),
       byte_fallback_(file.byte_fallback),
-      unknown_(file.unknown_id()) {
+      unknown_(file.unknown_id()),
+      bytes_(vocab().byte_tokens()) {
   for (size_t id = 0; id < file.pieces.size(); ++id) {
     const SentencePieceFile::Piece& piece = file.pieces[id];
     types_.push_back(piece.type);
     if (piece.type == Type::user_defined) {
       user_defined_.add(piece.text, static_cast<int32_t>(id));
     }
-  }
-  for (unsigned b = 0; b < 256; ++b) {
-    bytes_[b] = vocab().find_or_none(fmt::format("<0x{:02X}>", b));
   }
 }
 

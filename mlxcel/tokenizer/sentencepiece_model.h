@@ -73,7 +73,7 @@ class SentencePieceModel : public Model {
   PrefixTrie user_defined_;
   bool byte_fallback_;
   int32_t unknown_;
-  std::array<int32_t, 256> bytes_{};
+  std::array<int32_t, 256> bytes_;
 };
 
 /// The likeliest of all ways to cut a text into pieces (Kudo 2018;

@@ -1,12 +1,11 @@
 #include "mlxcel/tokenizer/char_map.h"
 #include "mlxcel/tokenizer/sentencepiece_text.h"
 #include "mlxcel/tokenizer/utf8.h"
+#include "mlxcel/tokenizer/word_mark.h"
 
 namespace mlxcel::tokenizer {
 
 namespace {
-
-constexpr std::string_view mark = "▁";  // U+2581
 
 class SentencePieceNormalizer : public Normalizer {
  public:
@@ -18,7 +17,7 @@ class SentencePieceNormalizer : public Normalizer {
   )
       : map_(file.char_map, path),
         kept_(kept),
-        space_(file.escape_whitespaces ? mark : " "),
+        space_(file.escape_whitespaces ? word_mark : " "),
         dummy_(file.add_dummy_prefix),
         suffix_(file.whitespace_as_suffix),
         trims_(file.remove_extra_whitespaces),
@@ -88,7 +87,7 @@ class SentencePieceNormalizer : public Normalizer {
   Draft write(std::string_view input, bool at_start) const {
     Draft draft;
     std::string& out = draft.text;
-    out.reserve(input.size() * 3 / 2 + mark.size());
+    out.reserve(input.size() * 3 / 2 + word_mark.size());
     size_t begin = 0;
     while (trims_ && begin < input.size()) {
       CharMap::Match match = next(input.substr(begin));

@@ -5,7 +5,9 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
+#include "mlxcel/core/lines.h"
 #include "mlxcel/core/numbers.h"
+#include "mlxcel/tokenizer/base64.h"
 #include "mlxcel/tokenizer/bpe.h"
 #include "mlxcel/tokenizer/byte_level.h"
 #include "mlxcel/tokenizer/file_formats.h"
@@ -21,41 +23,6 @@ constexpr size_t max_token = 512;                  // bytes
 constexpr int32_t reserved_by_kimi = 256;
 constexpr int extras = 205;
 
-/// The value of a character of base64, or -1.
-int base64_value(char c) {
-  return c >= 'A' && c <= 'Z'   ? c - 'A'
-         : c >= 'a' && c <= 'z' ? c - 'a' + 26
-         : c >= '0' && c <= '9' ? c - '0' + 52
-         : c == '+'             ? 62
-         : c == '/'             ? 63
-                                : -1;
-}
-
-/// Empty unless `text` is padded base64 (RFC 4648) of at least one byte.
-std::string decode_base64(std::string_view text) {
-  std::string bytes;
-  if (text.size() % 4 != 0) {
-    return bytes;
-  }
-  size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  uint32_t bits = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    bool pad = i + padding >= text.size();
-    int value = pad ? 0 : base64_value(text[i]);
-    if (value < 0) {
-      return "";
-    }
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    if (i % 4 == 3) {
-      for (int shift : {16, 8, 0}) {
-        bytes += static_cast<char>(bits >> shift & 0xff);
-      }
-    }
-  }
-  bytes.resize(bytes.size() - padding);
-  return bytes;
-}
-
 class RankReader {
  public:
   /// `by_line`: the ranks are the numbers of the lines, without those that
@@ -65,12 +32,9 @@ class RankReader {
 
   Vocab read() {
     std::string text = read_file(path_, max_file);
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      size_t end = rest.find('\n');
-      std::string_view line = rest.substr(0, end);
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-      ++line_;
+    LineReader lines(text);
+    for (std::string_view line; lines.next(line);) {
+      line_ = lines.number();
       if (line.ends_with('\r')) {
         line.remove_suffix(1);
       }
@@ -101,7 +65,8 @@ class RankReader {
     if (space == std::string_view::npos) {
       reject(fmt::format("expected a token and a rank, got {}", quote(line)));
     }
-    std::string token = decode_base64(line.substr(0, space));
+    std::string token =
+        decode_base64(line.substr(0, space), StrayBits::ignored).value_or("");
     if (token.empty() || token.size() > max_token) {
       reject(fmt::format(
           "expected base64 of 1 to {} bytes, got {}",

@@ -158,8 +158,6 @@ std::vector<ByteRange> character_offsets(
   for (const ByteRange& range : bytes) {
     if (range.begin > text.size()) {
       characters.push_back(range);
-    } else if (range.end < text.size()) {
-      characters.push_back({numbers[range.begin], numbers[range.end]});
     } else {
       size_t last = std::min(range.end, text.size());
       characters.push_back({numbers[range.begin], numbers[last]});

@@ -6,9 +6,7 @@
 #include <limits>
 
 #include "mlxcel/core/error.h"
-#include "mlxcel/tokenizer/hash.h"
 #include "mlxcel/tokenizer/utf8.h"
-#include "mlxcel/tokenizer/word_cache.h"
 
 namespace mlxcel::tokenizer {
 
@@ -24,11 +22,9 @@ struct Unigram::Step {
   uint32_t length;  // bytes of its last token
 };
 
-struct Unigram::Work : Model::Scratch {
-  WordCache cache;
+struct Unigram::Work : RememberingModel::Work {
   std::vector<Step> steps;
   std::vector<Token> path;
-  std::vector<Token> tokens;
 };
 
 /// Takes the tokens of the path in order and fuses unknown ones.
@@ -117,7 +113,9 @@ Vocab Unigram::make_vocab(const std::vector<UnigramPiece>& pieces) {
 Unigram::Unigram(
     const std::vector<UnigramPiece>& pieces, UnigramOptions options
 )
-    : Model(make_vocab(pieces)), options_(std::move(options)) {
+    : RememberingModel(make_vocab(pieces)),
+      options_(options),
+      byte_tokens_(vocab().byte_tokens()) {
   if (options_.unk_id && !vocab().has(*options_.unk_id)) {
     fail(
         ErrorCode::invalid_input,
@@ -137,9 +135,6 @@ Unigram::Unigram(
   }
   automaton_ = TokenAutomaton(entries);
   unk_score_ = lowest - unk_penalty;
-  for (unsigned b = 0; b < 256; ++b) {
-    byte_tokens_[b] = vocab().find_or_none(fmt::format("<0x{:02X}>", b));
-  }
 }
 
 int32_t Unigram::unk_id() const {
@@ -224,23 +219,6 @@ void Unigram::find_path(std::string_view text, Work& work, Emitter& emitter)
   }
   flush(text.size());
   emitter.finish();
-}
-
-void Unigram::encode(
-    std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
-) const {
-  auto& work = static_cast<Work&>(scratch);
-  uint64_t hash = hash_text(piece);
-  if (work.cache.find(piece, hash, ids)) {
-    return;
-  }
-  size_t start = ids.size();
-  work.tokens.clear();
-  encode_tokens(piece, scratch, work.tokens);
-  for (const Token& token : work.tokens) {
-    ids.push_back(token.id);
-  }
-  work.cache.put(piece, hash, ids.data() + start, ids.size() - start);
 }
 
 void Unigram::encode_tokens(

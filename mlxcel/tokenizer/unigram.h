@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mlxcel/tokenizer/model.h"
+#include "mlxcel/tokenizer/remembering_model.h"
 #include "mlxcel/tokenizer/token_automaton.h"
 
 namespace mlxcel::tokenizer {
@@ -24,7 +24,7 @@ struct UnigramOptions {
 
 /// The most probable segmentation (Kudo 2018) by the algorithm of Viterbi, in
 /// time linear in the text.
-class Unigram : public Model {
+class Unigram : public RememberingModel {
  public:
   /// A piece's id is its place. Throws Error(invalid_input) for an unk_id
   /// that is none, or too many pieces.
@@ -33,9 +33,6 @@ class Unigram : public Model {
   std::unique_ptr<Scratch> make_scratch() const override;
   /// Throws Error(invalid_input) for an unknown character if there is no
   /// unk_id.
-  void encode(
-      std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
-  ) const override;
   void encode_tokens(
       std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
   ) const override;
@@ -62,7 +59,7 @@ class Unigram : public Model {
   UnigramOptions options_;
   double unk_score_ = 0;
   TokenAutomaton automaton_;
-  std::array<int32_t, 256> byte_tokens_{};  // <0x00> to <0xFF>, or -1
+  std::array<int32_t, 256> byte_tokens_;
 };
 
 }  // namespace mlxcel::tokenizer

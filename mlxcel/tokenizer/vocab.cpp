@@ -33,7 +33,7 @@ void Vocab::build(Repeated repeated) {
   for (const Addition& addition : additions_) {
     highest = std::max(highest, addition.id);
   }
-  entries_.resize(static_cast<size_t>(highest + 1));
+  entries_.resize(static_cast<size_t>(highest) + 1);
   slots_.assign(std::bit_ceil(additions_.size() * 3 / 2 + 1), Slot{});
   mask_ = slots_.size() - 1;
   for (const Addition& addition : additions_) {
@@ -121,6 +121,14 @@ void Vocab::find_many(
       ids[start + i] = find_hashed(tokens[start + i], hashes[i]);
     }
   }
+}
+
+std::array<int32_t, 256> Vocab::byte_tokens() const {
+  std::array<int32_t, 256> ids{};
+  for (unsigned b = 0; b < ids.size(); ++b) {
+    ids[b] = find_or_none(fmt::format("<0x{:02X}>", b));
+  }
+  return ids;
 }
 
 }  // namespace mlxcel::tokenizer

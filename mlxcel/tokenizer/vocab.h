@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,6 +37,9 @@ class Vocab {
   /// The same for `count` tokens, faster than one by one.
   void find_many(const std::string_view* tokens, int32_t* ids, size_t count)
       const;
+
+  /// The ids of <0x00> to <0xFF>, -1 where there is none.
+  std::array<int32_t, 256> byte_tokens() const;
 
   /// The token of an id that has one.
   std::string_view token(int32_t id) const {

@@ -141,7 +141,10 @@ class BpeStep : public DecodeStep {
 std::unique_ptr<DecodeStep> in_mode(
     std::unique_ptr<DecodeStep> step, DecodeMode mode
 ) {
-  return mode.joined ? make_whole_step(std::move(step)) : std::move(step);
+  if (mode.joined) {
+    return make_whole_step(std::move(step));
+  }
+  return step;
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include "mlxcel/core/error.h"
-#include "mlxcel/tokenizer/hash.h"
 #include "mlxcel/tokenizer/utf8.h"
-#include "mlxcel/tokenizer/word_cache.h"
 
 namespace mlxcel::tokenizer {
 
@@ -39,20 +37,11 @@ int32_t find_unk(const Vocab& vocab, const std::string& unk_token) {
 
 }  // namespace
 
-struct WordPiece::Work : Model::Scratch {
-  WordCache cache;
-  std::vector<Token> tokens;
-};
-
 WordPiece::WordPiece(Vocab tokens, WordPieceOptions options)
-    : Model(std::move(tokens)),
+    : RememberingModel(std::move(tokens)),
       options_(std::move(options)),
       first_(automaton_of(vocab(), "")),
       continuing_(automaton_of(vocab(), options_.continuing_subword_prefix)) {}
-
-std::unique_ptr<Model::Scratch> WordPiece::make_scratch() const {
-  return std::make_unique<Work>();
-}
 
 /// False where no token fits.
 bool WordPiece::cut(std::string_view word, std::vector<Token>& tokens) const {
@@ -97,23 +86,6 @@ void WordPiece::encode_tokens(
     tokens.resize(start);
     tokens.push_back({find_unk(vocab(), options_.unk_token), 0, piece.size()});
   }
-}
-
-void WordPiece::encode(
-    std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
-) const {
-  auto& work = static_cast<Work&>(scratch);
-  uint64_t hash = hash_text(piece);
-  if (work.cache.find(piece, hash, ids)) {
-    return;
-  }
-  size_t start = ids.size();
-  work.tokens.clear();
-  encode_tokens(piece, scratch, work.tokens);
-  for (const Token& token : work.tokens) {
-    ids.push_back(token.id);
-  }
-  work.cache.put(piece, hash, ids.data() + start, ids.size() - start);
 }
 
 WordLevel::WordLevel(Vocab tokens, std::string unk_token)

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "mlxcel/tokenizer/model.h"
+#include "mlxcel/tokenizer/remembering_model.h"
 #include "mlxcel/tokenizer/token_automaton.h"
 
 namespace mlxcel::tokenizer {
@@ -16,23 +16,17 @@ struct WordPieceOptions {
 
 /// The longest token again and again from the left (Wu et al. 2016); one
 /// unknown token for a word in which that fails, or a longer one.
-class WordPiece : public Model {
+class WordPiece : public RememberingModel {
  public:
   WordPiece(Vocab vocab, WordPieceOptions options);
 
-  std::unique_ptr<Scratch> make_scratch() const override;
   /// Throws Error(invalid_input) if the unknown token is needed and is not in
   /// the vocabulary, or if tokens are so long that a word takes too long.
-  void encode(
-      std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
-  ) const override;
   void encode_tokens(
       std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
   ) const override;
 
  private:
-  struct Work;
-
   bool cut(std::string_view word, std::vector<Token>& tokens) const;
 
   WordPieceOptions options_;

@@ -8,6 +8,7 @@
 #include "tests/unit/support/expect_error.h"
 #include "tests/unit/support/temporary_directory.h"
 #include "tests/unit/tokenizer/support/tokenizer_file.h"
+#include "tests/unit/tokenizer/support/tokenizer_files.h"
 
 namespace mlxcel::test {
 namespace {
@@ -265,24 +266,6 @@ TEST(HostileTokenizer, WordPieceFields) {
       error(rest + R"("max_input_chars_per_word":18446744073709551615)"),
       "no error"
   );
-}
-
-std::string base64(const std::string& bytes) {
-  static const char digits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t bits = 0;
-    for (size_t j = i; j < i + 3; ++j) {
-      bits = bits << 8 |
-             (j < bytes.size() ? static_cast<unsigned char>(bytes[j]) : 0u);
-    }
-    for (int shift = 18; shift >= 0; shift -= 6) {
-      text += digits[bits >> shift & 63];
-    }
-  }
-  size_t padding = (3 - bytes.size() % 3) % 3;
-  return text.replace(text.size() - padding, padding, padding, '=');
 }
 
 TokenizerFile with_map(const std::string& blob) {

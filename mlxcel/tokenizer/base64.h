@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mlxcel::tokenizer {
+
+/// Whether the last character may hold bits that belong to no byte.
+enum class StrayBits { ignored, refused };
+
+/// The bytes of padded Base64 (RFC 4648); empty if `text` is anything else.
+std::optional<std::string> decode_base64(
+    std::string_view text, StrayBits stray
+);
+
+}  // namespace mlxcel::tokenizer
