@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
+#include "apps/model_directory.h"
 #include "apps/output.h"
 #include "apps/text_input.h"
 #include "mlxcel/core/error.h"
@@ -106,14 +107,7 @@ void add_detokenize(CLI::App& program) {
       "A terminal gets a newline after the text; nothing else does."
   );
   auto options = std::make_shared<DetokenizeOptions>();
-  command
-      ->add_option(
-          "-m,--model",
-          options->model,
-          "Directory with the tokenizer's files, or a file inside one"
-      )
-      ->required()
-      ->type_name("MODEL");
+  add_model_directory(*command, options->model);
   options->input.add_to(*command, "IDS");
   command->add_flag(
       "--jsonl",

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
+#include "apps/model_directory.h"
 #include "apps/output.h"
 #include "mlxcel/chat/conversation.h"
 #include "mlxcel/chat/template.h"
@@ -86,25 +87,12 @@ std::optional<Json> merged_kwargs(const std::vector<std::string>& texts) {
   return Json::from(std::move(all), kName);
 }
 
-std::string directory_of(const std::string& model) {
-  if (directory_exists(model)) {
-    return model;
-  }
-  if (file_exists(model)) {
-    return parent_path(model);
-  }
-  fail(
-      ErrorCode::not_found,
-      fmt::format("[template] {}: no such directory", model)
-  );
-}
-
 std::optional<ChatTemplate> find_template(const TemplateOptions& options) {
   if (options.source.empty()) {
-    return ChatTemplate::load(directory_of(options.model));
+    return ChatTemplate::load(model_directory(options.model));
   }
   std::string directory =
-      options.model.empty() ? "" : directory_of(options.model);
+      options.model.empty() ? "" : model_directory(options.model);
   return ChatTemplate::load_file(options.source, directory);
 }
 

@@ -6,6 +6,7 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
+#include "mlxcel/core/lines.h"
 #include "mlxcel/core/os.h"
 
 namespace mlxcel::apps {
@@ -59,25 +60,10 @@ void TextInput::each_line(
     );
   }
   std::string all = read();
-  std::string_view rest = all;
-  for (size_t number = 1; !rest.empty(); ++number) {
-    size_t end = rest.find('\n');
-    use(rest.substr(0, end), number);
-    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+  LineReader lines(all);
+  for (std::string_view line; lines.next(line);) {
+    use(line, lines.number());
   }
-}
-
-std::string model_directory(const std::string& model) {
-  if (file_exists(model)) {
-    return parent_path(model);
-  }
-  if (!directory_exists(model)) {
-    fail(
-        ErrorCode::not_found,
-        fmt::format("[command line] {}: no such model directory", model)
-    );
-  }
-  return model;
 }
 
 }  // namespace mlxcel::apps

@@ -30,8 +30,4 @@ struct TextInput {
   ) const;
 };
 
-/// A model given as a directory or a file inside one. Throws
-/// Error(not_found) if it is neither.
-std::string model_directory(const std::string& model);
-
 }  // namespace mlxcel::apps

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
+#include "apps/model_directory.h"
 #include "apps/output.h"
 #include "apps/text_input.h"
 #include "mlxcel/core/error.h"
@@ -163,14 +164,7 @@ void add_tokenize(CLI::App& program) {
       "in the text.\nA text is taken as it is, newline at its end included."
   );
   auto options = std::make_shared<TokenizeOptions>();
-  command
-      ->add_option(
-          "-m,--model",
-          options->model,
-          "Directory with the tokenizer's files, or a file inside one"
-      )
-      ->required()
-      ->type_name("MODEL");
+  add_model_directory(*command, options->model);
   options->input.add_to(*command, "TEXT");
   command->add_flag("--ids", options->ids, "The ids alone, as one JSON list");
   command->add_flag(
