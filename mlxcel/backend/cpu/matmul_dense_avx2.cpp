@@ -1,4 +1,5 @@
 #include "mlxcel/backend/cpu/matmul_avx2.h"
+#include "mlxcel/backend/cpu/matmul_dense.h"
 
 /// One to a few rows of float32 activations times dense rows, or quantised
 /// ones that are unpacked first.
@@ -87,34 +88,26 @@ __attribute__((always_inline)) inline void float_rows(
   });
 }
 
-template <int T>
-void float_pair(
-    ScaleType type,
-    const std::byte* const (&rows)[2],
-    int64_t cols,
-    const float* x,
-    int64_t ldx,
-    float* const (&out)[2],
-    const RowSpan* spans
-) {
-  float values[2][T] = {};
-  switch (type) {
-    case ScaleType::f32:
-      float_rows<T>(ScaleType::f32, rows, cols, x, ldx, values);
-      break;
-    case ScaleType::f16:
-      float_rows<T>(ScaleType::f16, rows, cols, x, ldx, values);
-      break;
-    case ScaleType::bf16:
-      float_rows<T>(ScaleType::bf16, rows, cols, x, ldx, values);
-      break;
+struct Avx2 {
+  static constexpr int kRows = 2;
+
+  template <int T>
+  __attribute__((always_inline)) static void multiply(
+      ScaleType type,
+      const std::byte* const (&rows)[2],
+      int64_t cols,
+      const float* x,
+      int64_t ldx,
+      float (&out)[2][T]
+  ) {
+    float_rows<T>(type, rows, cols, x, ldx, out);
   }
-  for (int s = 0; s < 2; ++s) {
-    for (int t = 0; t < T && out[s] != nullptr; ++t) {
-      out[s][t * spans[s].ld_out] = values[s][t];
-    }
+  static void dequantize(
+      const RowFormat& format, const RowSpan& row, int64_t cols, float* out
+  ) {
+    avx2::dequantize(format, row, 0, cols, out);
   }
-}
+};
 
 }  // namespace
 
@@ -126,47 +119,7 @@ void decode_float(
     int64_t count,
     std::byte* scratch
 ) {
-  int64_t rows = spans[0].rows > spans[1].rows ? spans[0].rows : spans[1].rows;
-  auto* unpacked = reinterpret_cast<float*>(scratch);
-  ScaleType type = format.bits > 0 ? ScaleType::f32 : format.type;
-  for (int64_t i = 0; i < rows; ++i) {
-    const std::byte* pair[2];
-    float* out[2];
-    for (int s = 0; s < 2; ++s) {
-      bool present = i < spans[s].rows;
-      const RowSpan& span = spans[present ? s : 1 - s];
-      out[s] = present ? span.out + i : nullptr;
-      pair[s] = span.codes + i * format.code_bytes;
-      if (format.bits > 0) {
-        RowSpan one{
-            pair[s],
-            span.scales + i * format.scale_bytes,
-            span.biases + i * format.scale_bytes,
-            1,
-            nullptr,
-            0};
-        float* to = unpacked + s * (format.cols + 32);
-        dequantize(format, one, 0, format.cols, to);
-        pair[s] = reinterpret_cast<const std::byte*>(to);
-      }
-    }
-    auto advance = [&](int by) {
-      x += by * ldx;
-      for (int s = 0; s < 2; ++s) {
-        out[s] = out[s] != nullptr ? out[s] + by * spans[s].ld_out : nullptr;
-      }
-    };
-    const float* start = x;
-    int64_t t = 0;
-    for (; t + 2 <= count; t += 2) {
-      float_pair<2>(type, pair, format.cols, x, ldx, out, spans);
-      advance(2);
-    }
-    if (t < count) {
-      float_pair<1>(type, pair, format.cols, x, ldx, out, spans);
-    }
-    x = start;
-  }
+  decode_float_rows<Avx2>(format, spans, x, ldx, count, scratch);
 }
 
 }  // namespace mlxcel::backend::cpu::avx2

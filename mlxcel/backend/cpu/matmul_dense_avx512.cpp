@@ -1,4 +1,5 @@
 #include "mlxcel/backend/cpu/matmul_avx512.h"
+#include "mlxcel/backend/cpu/matmul_dense.h"
 
 /// One to a few rows of float32 activations times dense rows, or quantised
 /// ones that are unpacked first.
@@ -71,34 +72,26 @@ __attribute__((always_inline)) inline void float_rows(
   });
 }
 
-template <int T>
-void float_pair(
-    ScaleType type,
-    const std::byte* const (&rows)[2],
-    int64_t cols,
-    const float* x,
-    int64_t ldx,
-    float* const (&out)[2],
-    const RowSpan* spans
-) {
-  float values[2][T] = {};
-  switch (type) {
-    case ScaleType::f32:
-      float_rows<T>(ScaleType::f32, rows, cols, x, ldx, values);
-      break;
-    case ScaleType::f16:
-      float_rows<T>(ScaleType::f16, rows, cols, x, ldx, values);
-      break;
-    case ScaleType::bf16:
-      float_rows<T>(ScaleType::bf16, rows, cols, x, ldx, values);
-      break;
+struct Avx512 {
+  static constexpr int kRows = 4;
+
+  template <int T>
+  __attribute__((always_inline)) static void multiply(
+      ScaleType type,
+      const std::byte* const (&rows)[2],
+      int64_t cols,
+      const float* x,
+      int64_t ldx,
+      float (&out)[2][T]
+  ) {
+    float_rows<T>(type, rows, cols, x, ldx, out);
   }
-  for (int s = 0; s < 2; ++s) {
-    for (int t = 0; t < T && out[s] != nullptr; ++t) {
-      out[s][t * spans[s].ld_out] = values[s][t];
-    }
+  static void dequantize(
+      const RowFormat& format, const RowSpan& row, int64_t cols, float* out
+  ) {
+    avx512::dequantize(format, row, 0, cols, out);
   }
-}
+};
 
 }  // namespace
 
@@ -110,48 +103,7 @@ void decode_float(
     int64_t count,
     std::byte* scratch
 ) {
-  int64_t rows = spans[0].rows > spans[1].rows ? spans[0].rows : spans[1].rows;
-  auto* unpacked = reinterpret_cast<float*>(scratch);
-  for (int64_t i = 0; i < rows; ++i) {
-    const std::byte* pair[2];
-    float* out[2];
-    for (int s = 0; s < 2; ++s) {
-      bool present = i < spans[s].rows;
-      const RowSpan& span = spans[present ? s : 1 - s];
-      out[s] = present ? span.out + i : nullptr;
-      pair[s] = span.codes + i * format.code_bytes;
-      if (format.bits > 0) {
-        float* to = unpacked + s * (format.cols + 32);
-        dequantize(
-            format,
-            {pair[s],
-             span.scales + i * format.scale_bytes,
-             span.biases + i * format.scale_bytes,
-             1,
-             nullptr,
-             0},
-            0,
-            format.cols,
-            to
-        );
-        pair[s] = reinterpret_cast<const std::byte*>(to);
-      }
-    }
-    ScaleType type = format.bits > 0 ? ScaleType::f32 : format.type;
-    int64_t t = 0;
-    for (; t + 4 <= count; t += 4) {
-      float_pair<4>(type, pair, format.cols, x + t * ldx, ldx, out, spans);
-      for (int s = 0; s < 2; ++s) {
-        out[s] = out[s] != nullptr ? out[s] + 4 * spans[s].ld_out : nullptr;
-      }
-    }
-    for (; t < count; ++t) {
-      float_pair<1>(type, pair, format.cols, x + t * ldx, ldx, out, spans);
-      for (int s = 0; s < 2; ++s) {
-        out[s] = out[s] != nullptr ? out[s] + spans[s].ld_out : nullptr;
-      }
-    }
-  }
+  decode_float_rows<Avx512>(format, spans, x, ldx, count, scratch);
 }
 
 }  // namespace mlxcel::backend::cpu::avx512
