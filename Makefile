@@ -65,7 +65,7 @@ format: check-setup ## formats the sources in place
 bench: model oracles ## measures against other programs, alternately
 	@bench/peers/llama_cpp.sh
 	@bench/peers/mlx_lm.sh
-	@tests/oracle/fetch_vocabularies.sh
+	@tests/oracle/fetch_published_files.sh
 	@cmake --build $(build_dir) -j $(JOBS) --target mlxcel_tokenizer_bench
 	@python3 bench/run.py --build $(build_dir) $(BENCH_ARGS)
 

@@ -81,3 +81,29 @@ fetch_pypi() {
     { rm -f "$list"; die "cannot download $name $version from PyPI"; }
   rm -f "$list"
 }
+
+# llama.cpp as the source distribution of llama-cpp-python on PyPI carries it:
+# its program is a peer, its test data are published files.
+llama_cpp_version=0.3.36
+llama_cpp_sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+peers_dir=${MLXCEL_PEERS_DIR:-$HOME/.cache/mlxcel-peers}
+
+# fetch_llama_cpp OUT_DIR PATTERN...: unpacks what matches in its tree.
+fetch_llama_cpp() {
+  local out=$1 sdist status=0
+  local tree=llama_cpp_python-$llama_cpp_version/vendor/llama.cpp
+  shift
+  need_packages python3-venv
+  make_venv "$deps_dir/py"
+  # pip reads an sdist's metadata through its build backend.
+  "$deps_dir/py/bin/pip" install --quiet --disable-pip-version-check \
+    "scikit-build-core==1.1.2"
+  sdist=$(mktemp -d)
+  mkdir -p "$out"
+  fetch_pypi llama-cpp-python "$llama_cpp_version" "$llama_cpp_sha256" \
+    "$sdist" --no-binary llama-cpp-python --no-build-isolation
+  tar xzf "$sdist"/llama_cpp_python-*.tar.gz -C "$out" --strip-components=3 \
+    --wildcards "${@/#/$tree/}" || status=$?
+  rm -rf "$sdist"
+  return $status
+}

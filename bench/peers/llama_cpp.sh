@@ -4,10 +4,7 @@
 # Takes 4 to 15 minutes on 2 cores; run again, it does nothing.
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
 
-version=0.3.36
-sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
-backend="scikit-build-core==1.1.2"
-peers_dir=${MLXCEL_PEERS_DIR:-$HOME/.cache/mlxcel-peers}
+version=$llama_cpp_version
 dir=$peers_dir/llama.cpp-$version
 tools="llama-bench llama-completion llama-quantize llama-perplexity"
 
@@ -20,18 +17,9 @@ need_packages g++ cmake ninja-build python3-venv
 mkdir -p "$dir"
 if [ ! -f "$dir/src/CMakeLists.txt" ]; then
   say "fetching llama-cpp-python $version"
-  # pip reads an sdist's metadata through its build backend.
-  make_venv "$deps_dir/py"
-  "$deps_dir/py/bin/pip" install --quiet --disable-pip-version-check "$backend"
-  fetch_pypi llama-cpp-python "$version" "$sha256" "$dir/sdist" \
-    --no-binary llama-cpp-python --no-build-isolation
-  say "unpacking its vendor/llama.cpp"
   rm -rf "$dir/src" "$dir/unpack"
-  mkdir -p "$dir/unpack"
-  tar xzf "$dir"/sdist/llama_cpp_python-*.tar.gz -C "$dir/unpack" \
-    --strip-components=1 "llama_cpp_python-$version/vendor/llama.cpp"
-  mv "$dir/unpack/vendor/llama.cpp" "$dir/src"
-  rm -rf "$dir/unpack" "$dir/sdist"
+  fetch_llama_cpp "$dir/unpack" '*'
+  mv "$dir/unpack" "$dir/src"
 fi
 
 say "configuring in $dir/build"

@@ -5,7 +5,6 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
 
 version=0.32.2
-peers_dir=${MLXCEL_PEERS_DIR:-$HOME/.cache/mlxcel-peers}
 dir=$peers_dir/mlx-lm-$version
 
 need_packages python3-venv

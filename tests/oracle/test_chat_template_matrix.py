@@ -30,7 +30,7 @@ def real_templates():
     files = sorted(folder.glob("*.jinja"))
     if not files:
         pytest.skip(f"no published templates in {folder}: "
-                    "run tests/oracle/fetch_chat_templates.sh")
+                    "run tests/oracle/fetch_published_files.sh")
     assert len(files) >= 70
     return {file.stem: file.read_text(encoding="utf-8") for file in files}
 

@@ -1,5 +1,5 @@
 """Real vocabularies in GGUF files: converted, they give the ids that their
-official tokenizers gave (fetch_vocabularies.sh).
+official tokenizers gave (fetch_published_files.sh).
 """
 
 import json
@@ -30,7 +30,7 @@ UNCHECKED = {"baichuan"}
 @pytest.fixture(scope="module")
 def folder():
     if not FOLDER.is_dir():
-        pytest.skip("run tests/oracle/fetch_vocabularies.sh")
+        pytest.skip("run tests/oracle/fetch_published_files.sh")
     return FOLDER
 
 
