@@ -134,8 +134,7 @@ Detection cross_encoder(const Json& config) {
 bool is_multi_vector(const Subject& subject) {
   std::string name = first_architecture(subject.config);
   return name.starts_with("Col") || !subject.layout.per_token.empty() ||
-         name.find("ColBERT") != std::string::npos ||
-         name.find("ColBert") != std::string::npos;
+         is_colbert(name);
 }
 
 ModelType colqwen_type(const Json& config) {

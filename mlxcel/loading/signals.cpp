@@ -99,11 +99,6 @@ bool is_late_interaction(std::string_view name) {
   return name.size() > 3 && name.starts_with("Col") && is_upper(name[3]);
 }
 
-bool is_colbert(std::string_view name) {
-  return name.find("ColBERT") != std::string_view::npos ||
-         name.find("ColBert") != std::string_view::npos;
-}
-
 std::optional<Json> side_file(
     const std::string& directory, const std::string& name
 ) {
@@ -171,6 +166,11 @@ std::string first_architecture(const Json& config) {
 bool has_architecture(const Json& config, std::string_view name) {
   std::vector<std::string> names = architectures(config);
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_colbert(std::string_view name) {
+  return name.find("ColBERT") != std::string_view::npos ||
+         name.find("ColBert") != std::string_view::npos;
 }
 
 std::string lower_model_type(const Json& config) {

@@ -18,6 +18,8 @@ std::vector<std::string> architectures(const Json& config);
 /// The entry at position 0, "" if there is none.
 std::string first_architecture(const Json& config);
 bool has_architecture(const Json& config, std::string_view name);
+/// A class of late interaction in ColBERT's way.
+bool is_colbert(std::string_view name);
 
 /// `model_type` in lower case; "" if it is absent or no string.
 std::string lower_model_type(const Json& config);
