@@ -36,6 +36,10 @@ class Parameters {
       std::initializer_list<std::string_view> names,
       size_t required = 0
   );
+  /// The same for a function without parameters.
+  static void none(std::string_view function, const Arguments& arguments) {
+    Parameters parameters(function, arguments, {});
+  }
 
   /// Given, `none` included.
   bool has(size_t index) const {

@@ -16,7 +16,7 @@ Value dict_get(Interpreter&, const Value& self, const Arguments& given) {
 }
 
 Value dict_items(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("items", given, {});
+  Parameters::none("items", given);
   std::vector<Value> items;
   items.reserve(self.dict().entries().size());
   for (const auto& [key, value] : self.dict().entries()) {
@@ -26,12 +26,12 @@ Value dict_items(Interpreter&, const Value& self, const Arguments& given) {
 }
 
 Value dict_keys(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("keys", given, {});
+  Parameters::none("keys", given);
   return Value::view("dict_keys", to_items(self));
 }
 
 Value dict_values(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("values", given, {});
+  Parameters::none("values", given);
   std::vector<Value> values;
   values.reserve(self.dict().entries().size());
   for (const auto& [key, value] : self.dict().entries()) {
@@ -41,7 +41,7 @@ Value dict_values(Interpreter&, const Value& self, const Arguments& given) {
 }
 
 Value dict_copy(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("copy", given, {});
+  Parameters::none("copy", given);
   return self;
 }
 

@@ -216,7 +216,7 @@ Value Interpreter::evaluate_filter(
                       static_cast<const Filter&>(*node.input), block_text
                   )
                 : evaluate(*node.input);
-  } else {
+  } else if (block_text) {
     input = *block_text;
   }
   Arguments arguments = evaluate_arguments(node.arguments);

@@ -21,17 +21,17 @@ Value ignore_case(const Value& value) {
 }
 
 Value filter_length(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("length", given, {});
+  Parameters::none("length", given);
   return Value::of(length_of(input));
 }
 
 Value filter_list(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("list", given, {});
+  Parameters::none("list", given);
   return Value::list(to_items(input));
 }
 
 Value filter_first(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("first", given, {});
+  Parameters::none("first", given);
   Cursor cursor(input);
   Value item;
   return cursor.next(item)
@@ -52,7 +52,7 @@ std::vector<Value> reversed_items(const char* filter, const Value& input) {
 }
 
 Value filter_last(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("last", given, {});
+  Parameters::none("last", given);
   if (input.is_string() || input.is(Kind::list) || input.is(Kind::tuple)) {
     Value item = item_at(input, -1);
     if (!item.is(Kind::missing)) {
@@ -66,7 +66,7 @@ Value filter_last(Interpreter&, const Value& input, const Arguments& given) {
 }
 
 Value filter_reverse(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("reverse", given, {});
+  Parameters::none("reverse", given);
   if (input.is_string()) {
     return slice(input, Value::none(), Value::none(), Value::of(int64_t{-1}));
   }
@@ -97,7 +97,7 @@ Value filter_join(
 }
 
 Value filter_items(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("items", given, {});
+  Parameters::none("items", given);
   std::vector<Value> items;
   std::exception_ptr failure;
   if (input.is(Kind::dict)) {

@@ -21,7 +21,7 @@ namespace {
 }
 
 Value filter_abs(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("abs", given, {});
+  Parameters::none("abs", given);
   if (input.is(Kind::real)) {
     return Value::of(std::fabs(input.real()));
   }

@@ -33,13 +33,13 @@ void require_text(const char* filter, const Value& input) {
 // Filters without arguments that map the input's text.
 template <std::string (*map)(std::string_view)>
 Value mapped(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("filter", given, {});
+  Parameters::none("filter", given);
   Value text = as_text(input);
   return like(text, map(text.view()));
 }
 
 Value filter_string(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("string", given, {});
+  Parameters::none("string", given);
   return as_text(input);
 }
 
@@ -168,7 +168,7 @@ Value filter_truncate(
 Value filter_wordcount(
     Interpreter&, const Value& input, const Arguments& given
 ) {
-  Parameters("wordcount", given, {});
+  Parameters::none("wordcount", given);
   Value value = as_text(input);
   std::string_view text = value.view();
   int64_t count = 0;
@@ -198,7 +198,7 @@ Value filter_format(Interpreter&, const Value& input, const Arguments& given) {
 }
 
 Value filter_escape(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("escape", given, {});
+  Parameters::none("escape", given);
   if (input.is_string() && input.text().markup) {
     return input;
   }
@@ -208,12 +208,12 @@ Value filter_escape(Interpreter&, const Value& input, const Arguments& given) {
 Value filter_forceescape(
     Interpreter&, const Value& input, const Arguments& given
 ) {
-  Parameters("forceescape", given, {});
+  Parameters::none("forceescape", given);
   return Value::of(escape_html(to_string(input)), true);
 }
 
 Value filter_safe(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("safe", given, {});
+  Parameters::none("safe", given);
   return Value::of(to_string(input), true);
 }
 
@@ -237,7 +237,7 @@ std::string quote_url(std::string_view text, bool in_query) {
 Value filter_urlencode(
     Interpreter&, const Value& input, const Arguments& given
 ) {
-  Parameters("urlencode", given, {});
+  Parameters::none("urlencode", given);
   if (input.is_string() || !is_iterable(input)) {
     return Value::of(quote_url(to_string(input), false));
   }
@@ -331,12 +331,12 @@ Value filter_wordwrap(
 Value filter_striptags(
     Interpreter&, const Value& input, const Arguments& given
 ) {
-  Parameters("striptags", given, {});
+  Parameters::none("striptags", given);
   return Value::of(strip_tags(to_string(input)));
 }
 
 Value filter_pprint(Interpreter&, const Value& input, const Arguments& given) {
-  Parameters("pprint", given, {});
+  Parameters::none("pprint", given);
   return Value::of(format_pretty(input));
 }
 

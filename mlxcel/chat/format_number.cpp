@@ -76,12 +76,12 @@ std::string sign_of(bool negative, char sign) {
 }
 
 std::string finish_number(
-    std::string sign, const std::string& body, const FormatSpec& spec
+    const std::string& sign, const std::string& body, const FormatSpec& spec
 ) {
   return pad(sign, body, spec.fill, spec.align ? spec.align : '>', spec.width);
 }
 
-std::string format_real(double value, FormatSpec spec) {
+std::string format_real(double value, const FormatSpec& spec) {
   bool negative = std::signbit(value);
   std::string body;
   double magnitude = std::fabs(value);

@@ -108,7 +108,7 @@ Value name_space(Interpreter& interpreter, Arguments& given) {
     }
     attributes.emplace_back(std::string(key.view()), value);
   }
-  return interpreter.make_space(std::move(attributes));
+  return interpreter.make_space(attributes);
 }
 
 Value raise_exception(Interpreter&, Arguments& given) {
@@ -124,7 +124,7 @@ struct Joiner final : Callable {
     return "<Joiner>";
   }
   Value call(Interpreter&, Arguments& given) override {
-    Parameters("joiner", given, {});
+    Parameters::none("joiner", given);
     return std::exchange(used, true) ? separator : Value::of("");
   }
 
@@ -164,7 +164,7 @@ struct CyclerMethod final : Callable {
     return "<bound method of Cycler>";
   }
   Value call(Interpreter&, Arguments& given) override {
-    Parameters("next", given, {});
+    Parameters::none("next", given);
     if (!is_next) {
       cycler->position = 0;
       return Value::none();

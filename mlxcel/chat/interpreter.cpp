@@ -228,7 +228,7 @@ Interpreter::Flow Interpreter::execute_if(const If& node) {
 }
 
 Interpreter::Flow Interpreter::loop_body(
-    const For& node, Value item, bool& completed
+    const For& node, const Value& item, bool& completed
 ) {
   budget_.step();
   position_ = node.position;
@@ -473,7 +473,7 @@ void Interpreter::set_member(
 }
 
 Value Interpreter::make_space(
-    std::vector<std::pair<std::string, Value>> attributes
+    const std::vector<std::pair<std::string, Value>>& attributes
 ) {
   budget_.allocate(sizeof(Space));
   auto space = std::make_shared<Space>();

@@ -86,7 +86,8 @@ class Interpreter {
     return now_;
   }
   /// Makes a namespace that lives to the end of the run.
-  Value make_space(std::vector<std::pair<std::string, Value>> attributes);
+  Value make_space(const std::vector<std::pair<std::string, Value>>& attributes
+  );
   /// Keeps an object whose content may change until the end of the run, and
   /// empties it then.
   void keep(std::shared_ptr<Loop> loop);
@@ -116,7 +117,7 @@ class Interpreter {
   Flow execute(const Stmt& stmt);
   Flow execute_if(const If& node);
   Flow execute_loop(const For& node, const Value& iterable, int depth);
-  Flow loop_body(const For& node, Value item, bool& completed);
+  Flow loop_body(const For& node, const Value& item, bool& completed);
   Flow execute_assign_block(const AssignBlock& node);
   Flow execute_filter_block(const FilterBlock& node);
   Flow execute_with(const With& node);

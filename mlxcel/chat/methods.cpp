@@ -49,7 +49,7 @@ const MethodInfo* find(
 // Of lists, tuples and ranges.
 
 Value sequence_copy(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("copy", given, {});
+  Parameters::none("copy", given);
   return self;
 }
 
@@ -94,7 +94,7 @@ constexpr std::array<MethodEntry, 2> kSequenceMethods = {{
 // Of numbers.
 
 Value conjugate(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("conjugate", given, {});
+  Parameters::none("conjugate", given);
   return self.is(Kind::boolean) ? Value::of(self.integer()) : self;
 }
 
@@ -105,17 +105,17 @@ uint64_t magnitude(const Value& value) {
 }
 
 Value bit_length(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("bit_length", given, {});
+  Parameters::none("bit_length", given);
   return Value::of(static_cast<int64_t>(std::bit_width(magnitude(self))));
 }
 
 Value bit_count(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("bit_count", given, {});
+  Parameters::none("bit_count", given);
   return Value::of(static_cast<int64_t>(std::popcount(magnitude(self))));
 }
 
 Value is_integer(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("is_integer", given, {});
+  Parameters::none("is_integer", given);
   double value = self.real();
   return Value::of(std::isfinite(value) && std::floor(value) == value);
 }

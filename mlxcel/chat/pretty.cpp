@@ -71,16 +71,15 @@ class Printer {
   void write(const Value& value, int64_t indent, int64_t allowance, int level) {
     std::string line;
     append_sorted(line, value);
-    if (width_of(line) <= kWidth - indent - allowance) {
-      out_ += line;
-    } else if (value.is(Kind::dict)) {
+    bool fits = width_of(line) <= kWidth - indent - allowance;
+    if (!fits && value.is(Kind::dict)) {
       write_dict(value.dict(), indent, allowance, level);
-    } else if (value.is(Kind::list)) {
+    } else if (!fits && value.is(Kind::list)) {
       write_items(value, '[', "]", indent, allowance, level);
-    } else if (value.is(Kind::tuple) && !value.sequence().group) {
+    } else if (!fits && value.is(Kind::tuple) && !value.sequence().group) {
       const char* end = value.items().size() == 1 ? ",)" : ")";
       write_items(value, '(', end, indent, allowance, level);
-    } else if (value.is_string() && !value.text().markup) {
+    } else if (!fits && value.is_string() && !value.text().markup) {
       write_text(value.view(), indent, allowance, level);
     } else {
       out_ += line;

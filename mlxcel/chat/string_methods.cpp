@@ -35,14 +35,14 @@ Value list_like(const Value& self, const std::vector<std::string_view>& parts) {
 // Methods without arguments that map the whole string.
 template <std::string (*map)(std::string_view)>
 Value mapped(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("method", given, {});
+  Parameters::none("method", given);
   return like(self, map(self.view()));
 }
 
 // Methods that ask something of every character of a non-empty string.
 template <bool (*test)(char32_t)>
 Value every(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("method", given, {});
+  Parameters::none("method", given);
   std::string_view text = self.view();
   for (size_t i = 0; i < text.size();) {
     if (!test(next_code_point(text, i))) {
@@ -317,7 +317,7 @@ Value expandtabs(Interpreter&, const Value& self, const Arguments& given) {
 // Whether all cased characters have the case, and there is one.
 template <bool (*wanted)(char32_t), bool (*other)(char32_t)>
 Value case_test(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("method", given, {});
+  Parameters::none("method", given);
   std::string_view text = self.view();
   bool found = false;
   for (size_t i = 0; i < text.size();) {
@@ -331,7 +331,7 @@ Value case_test(Interpreter&, const Value& self, const Arguments& given) {
 }
 
 Value istitle(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("istitle", given, {});
+  Parameters::none("istitle", given);
   std::string_view text = self.view();
   bool inside = false;
   bool found = false;
@@ -348,7 +348,7 @@ Value istitle(Interpreter&, const Value& self, const Arguments& given) {
 }
 
 Value isidentifier(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("isidentifier", given, {});
+  Parameters::none("isidentifier", given);
   std::string_view text = self.view();
   for (size_t i = 0; i < text.size();) {
     bool first = i == 0;
@@ -361,12 +361,12 @@ Value isidentifier(Interpreter&, const Value& self, const Arguments& given) {
 }
 
 Value isascii(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("isascii", given, {});
+  Parameters::none("isascii", given);
   return Value::of(self.text().is_ascii());
 }
 
 Value isprintable(Interpreter&, const Value& self, const Arguments& given) {
-  Parameters("isprintable", given, {});
+  Parameters::none("isprintable", given);
   std::string_view text = self.view();
   for (size_t i = 0; i < text.size();) {
     if (!is_printable(next_code_point(text, i))) {

@@ -21,12 +21,12 @@ bool remainder_is(const Value& value, const Value& divisor, int64_t wanted) {
 }
 
 bool is_odd(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("odd", given, {});
+  Parameters::none("odd", given);
   return remainder_is(value, Value::of(int64_t{2}), 1);
 }
 
 bool is_even(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("even", given, {});
+  Parameters::none("even", given);
   return remainder_is(value, Value::of(int64_t{2}), 0);
 }
 
@@ -38,29 +38,29 @@ bool is_divisible(Interpreter&, const Value& value, const Arguments& given) {
 // Tests that ask for the kind alone.
 template <Kind... kinds>
 bool is_kind(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("test", given, {});
+  Parameters::none("test", given);
   return (value.is(kinds) || ...);
 }
 
 bool is_defined(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("defined", given, {});
+  Parameters::none("defined", given);
   return !value.is(Kind::undefined);
 }
 
 template <bool wanted>
 bool is_exactly(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("test", given, {});
+  Parameters::none("test", given);
   return value.is(Kind::boolean) && value.boolean() == wanted;
 }
 
 bool is_filter(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("filter", given, {});
+  Parameters::none("filter", given);
   check_hashable(value);
   return value.is_string() && find_filter(value.view());
 }
 
 bool is_test(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("test", given, {});
+  Parameters::none("test", given);
   check_hashable(value);
   return value.is_string() && find_test(value.view());
 }
@@ -75,12 +75,12 @@ bool is_case(
 
 // Has a length and can be indexed.
 bool is_sequence(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("sequence", given, {});
+  Parameters::none("sequence", given);
   return has_length(value) && !value.is(Kind::view);
 }
 
 bool is_walkable(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("iterable", given, {});
+  Parameters::none("iterable", given);
   return is_iterable(value) || value.is(Kind::loop);
 }
 
@@ -90,7 +90,7 @@ bool is_same(Interpreter&, const Value& value, const Arguments& given) {
 }
 
 bool is_escaped(Interpreter&, const Value& value, const Arguments& given) {
-  Parameters("escaped", given, {});
+  Parameters::none("escaped", given);
   return value.is_string() && value.text().markup;
 }
 

@@ -65,9 +65,9 @@ bool FaultGuard::absorb(void* address) noexcept {
     }
     auto start = reinterpret_cast<uintptr_t>(file->data_);
     if (at >= start && at - start < file->size_) {
-      uintptr_t page = at & ~(os::page_size() - 1);
       file->faulted_.store(true, std::memory_order_release);
-      return os::replace_page(reinterpret_cast<void*>(page));
+      size_t into_page = at & (os::page_size() - 1);
+      return os::replace_page(static_cast<std::byte*>(address) - into_page);
     }
   }
   return false;

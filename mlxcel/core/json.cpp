@@ -329,8 +329,10 @@ bool Json::bool_or(std::string_view key, bool fallback) const {
 }
 
 std::string Json::string_or(std::string_view key, std::string fallback) const {
-  auto found = find(key);
-  return found ? found->as_string() : std::move(fallback);
+  if (auto found = find(key)) {
+    return found->as_string();
+  }
+  return fallback;
 }
 
 const std::string& Json::document_name() const {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -57,7 +58,7 @@ int cgroup_processors() {
   double period = 0;
   if (std::sscanf(text.c_str(), "%lf %lf", &quota, &period) == 2 && quota > 0 &&
       period > 0) {
-    return std::max(1, static_cast<int>(quota / period + 0.5));
+    return std::max(1, static_cast<int>(std::lround(quota / period)));
   }
   return 0;
 }
@@ -264,10 +265,9 @@ void unmap(const std::byte* data, uint64_t size) noexcept {
 
 void will_need(const std::byte* data, uint64_t size) noexcept {
   constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
-  auto address = reinterpret_cast<uintptr_t>(data);
-  uintptr_t start = address & ~(page_size() - 1);
-  auto* from = reinterpret_cast<void*>(start);
-  uint64_t length = size + (address - start);
+  size_t into_page = reinterpret_cast<uintptr_t>(data) & (page_size() - 1);
+  auto* from = const_cast<std::byte*>(data) - into_page;
+  uint64_t length = size + into_page;
   if (::madvise(from, length, kPopulateRead) != 0) {
     ::madvise(from, length, MADV_WILLNEED);
   }
