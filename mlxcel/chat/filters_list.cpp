@@ -162,6 +162,7 @@ Value filter_sort(
   }
   sort_keyed(all, arguments.truth(0, false));
   std::vector<Value> items;
+  items.reserve(all.size());
   for (Keyed& keyed : all) {
     items.push_back(std::move(keyed.item));
   }
@@ -193,6 +194,7 @@ Value filter_dictsort(
   }
   sort_keyed(all, arguments.truth(2, false));
   std::vector<Value> items;
+  items.reserve(all.size());
   for (Keyed& keyed : all) {
     items.push_back(std::move(keyed.item));
   }

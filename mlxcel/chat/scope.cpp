@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "mlxcel/chat/lexer.h"
 #include "mlxcel/chat/names.h"
@@ -68,12 +69,14 @@ void Resolver::run(Program& program) {
   Inspector(root.symbols).statements(program.body);
   statements(program.body, root, false);
   program.loads = root.symbols.loads();
+  root_ = nullptr;
 }
 
 void Resolver::expression(Expr& expr, Scope& scope, bool soft) {
-  scope_ = &scope;
+  Scope* before = std::exchange(scope_, &scope);
   soft_ = soft;
   visit(expr);
+  scope_ = before;
 }
 
 void Resolver::visit(Expr& expr) {

@@ -90,6 +90,7 @@ std::vector<std::pair<std::string, VarRef>> Symbols::stored() const {
     names.insert(at->stores_.begin(), at->stores_.end());
   }
   std::vector<std::pair<std::string, VarRef>> all;
+  all.reserve(names.size());
   for (const std::string& name : names) {
     all.emplace_back(name, reference(*find(name)));
   }

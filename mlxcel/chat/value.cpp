@@ -165,7 +165,8 @@ View::View(const char* type_name, std::vector<Value> values)
 Iterator::Iterator(
     const char* type_name, std::vector<Value> values, std::exception_ptr failure
 )
-    : type(type_name), items(std::move(values)), error(std::move(failure)) {
+    : type(type_name), items(std::move(values)) {
+  error = std::move(failure);
   check_item_count(items.size());
   depth = depth_around(items);
   count(sizeof(Iterator) + items.capacity() * sizeof(Value));

@@ -61,9 +61,11 @@ std::optional<int64_t> GgufFile::find_int(
     case GgufType::uint8:
       number = load_le<uint8_t>(value->data);
       break;
-    case GgufType::int8:
-      number = load_le<int8_t>(value->data);
+    case GgufType::int8: {
+      int8_t small = load_le<int8_t>(value->data);
+      number = small;
       break;
+    }
     case GgufType::uint16:
       number = load_le<uint16_t>(value->data);
       break;
