@@ -114,7 +114,11 @@ StatePtr make_state(const std::string& path, const Sources& sources) {
   auto state = std::make_shared<ChatTemplate::State>();
   state->origin = path;
   for (const auto& [name, source] : sources) {
-    state->add(name, source, name == "default" ? path : fmt::format("{}#{}", path, name));
+    state->add(
+        name,
+        source,
+        name == "default" ? path : fmt::format("{}#{}", path, name)
+    );
   }
   return state;
 }

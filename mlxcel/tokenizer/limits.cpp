@@ -6,7 +6,7 @@
 #include <string>
 
 #include "mlxcel/core/error.h"
-#include "mlxcel/tokenizer/vocab.h"
+#include "mlxcel/tokenizer/models/vocab.h"
 
 namespace mlxcel::tokenizer {
 

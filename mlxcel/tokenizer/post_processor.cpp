@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "mlxcel/tokenizer/pattern.h"
-#include "mlxcel/tokenizer/vocab.h"
+#include "mlxcel/tokenizer/models/vocab.h"
+#include "mlxcel/tokenizer/split/pattern.h"
 
 namespace mlxcel::tokenizer {
 

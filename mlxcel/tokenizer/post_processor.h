@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mlxcel/core/json.h"
-#include "mlxcel/tokenizer/tokenizer.h"
+#include "mlxcel/tokenizer/encoding.h"
 
 namespace mlxcel::tokenizer {
 

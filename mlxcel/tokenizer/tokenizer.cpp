@@ -6,9 +6,10 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/utf8.h"
+#include "mlxcel/tokenizer/files/tokenizer_json.h"
 #include "mlxcel/tokenizer/tokenizer_directory.h"
 #include "mlxcel/tokenizer/tokenizer_impl.h"
-#include "mlxcel/tokenizer/utf8.h"
+#include "mlxcel/tokenizer/unicode/utf8.h"
 
 namespace mlxcel {
 

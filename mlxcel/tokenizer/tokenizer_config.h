@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "mlxcel/tokenizer/added_tokens.h"
+#include "mlxcel/tokenizer/split/added_tokens.h"
 
 namespace mlxcel::tokenizer {
 

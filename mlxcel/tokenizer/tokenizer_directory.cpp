@@ -10,7 +10,8 @@
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/json.h"
 #include "mlxcel/core/os.h"
-#include "mlxcel/tokenizer/file_formats.h"
+#include "mlxcel/tokenizer/files/file_formats.h"
+#include "mlxcel/tokenizer/files/tokenizer_json.h"
 
 namespace mlxcel::tokenizer {
 

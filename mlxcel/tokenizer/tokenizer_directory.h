@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "mlxcel/tokenizer/parts.h"
 #include "mlxcel/tokenizer/tokenizer_config.h"
-#include "mlxcel/tokenizer/tokenizer_json.h"
 
 namespace mlxcel::tokenizer {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "mlxcel/tokenizer/parts.h"
 #include "mlxcel/tokenizer/tokenizer.h"
 #include "mlxcel/tokenizer/tokenizer_config.h"
-#include "mlxcel/tokenizer/tokenizer_json.h"
 
 namespace mlxcel {
 

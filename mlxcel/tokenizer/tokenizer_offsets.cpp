@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "mlxcel/tokenizer/tokenizer_impl.h"
-#include "mlxcel/tokenizer/unicode.h"
-#include "mlxcel/tokenizer/utf8.h"
+#include "mlxcel/tokenizer/unicode/unicode.h"
+#include "mlxcel/tokenizer/unicode/utf8.h"
 
 namespace mlxcel {
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "mlxcel/tokenizer/tokenizer.h"
-#include "mlxcel/tokenizer/utf8.h"
+#include "mlxcel/tokenizer/unicode/utf8.h"
 #include "tests/unit/support/expect_error.h"
 #include "tests/unit/support/temporary_directory.h"
 #include "tests/unit/tokenizer/support/tokenizer_files.h"

@@ -56,7 +56,7 @@ PLANTED = [
      "tokenizer may not include config"),
     ("mlxcel/chat/a.cpp", '#include "mlxcel/tokenizer/tokenizer.h"',
      "chat may not include tokenizer"),
-    ("mlxcel/weights/convert/a.cpp", '#include "mlxcel/tokenizer/bpe.h"',
+    ("mlxcel/weights/convert/a.cpp", '#include "mlxcel/tokenizer/models/bpe.h"',
      "weights may not include tokenizer"),
     ("mlxcel/cache/a.cpp", '#include "mlxcel/nn/decoder.h"',
      "cache may not include nn"),

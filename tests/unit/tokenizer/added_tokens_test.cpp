@@ -1,4 +1,4 @@
-#include "mlxcel/tokenizer/added_tokens.h"
+#include "mlxcel/tokenizer/split/added_tokens.h"
 
 #include <gtest/gtest.h>
 

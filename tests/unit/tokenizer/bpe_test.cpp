@@ -1,4 +1,4 @@
-#include "mlxcel/tokenizer/bpe.h"
+#include "mlxcel/tokenizer/models/bpe.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "mlxcel/tokenizer/decoder.h"
+#include "mlxcel/tokenizer/decode/decoder.h"
 
 #include <gtest/gtest.h>
 

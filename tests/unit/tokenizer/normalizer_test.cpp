@@ -1,4 +1,4 @@
-#include "mlxcel/tokenizer/normalizer.h"
+#include "mlxcel/tokenizer/normalize/normalizer.h"
 
 #include <gtest/gtest.h>
 

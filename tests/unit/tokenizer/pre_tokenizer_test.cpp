@@ -1,4 +1,4 @@
-#include "mlxcel/tokenizer/pre_tokenizer.h"
+#include "mlxcel/tokenizer/split/pre_tokenizer.h"
 
 #include <gtest/gtest.h>
 

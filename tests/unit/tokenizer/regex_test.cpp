@@ -1,11 +1,11 @@
-#include "mlxcel/tokenizer/regex.h"
+#include "mlxcel/tokenizer/regex/regex.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "mlxcel/tokenizer/regex_dfa.h"
-#include "mlxcel/tokenizer/utf8.h"
+#include "mlxcel/tokenizer/regex/regex_dfa.h"
+#include "mlxcel/tokenizer/unicode/utf8.h"
 #include "tests/unit/support/expect_error.h"
 
 namespace mlxcel::test {

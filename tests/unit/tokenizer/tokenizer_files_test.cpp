@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "mlxcel/tokenizer/text_chunks.h"
+#include "mlxcel/tokenizer/split/text_chunks.h"
 #include "mlxcel/tokenizer/tokenizer.h"
 #include "tests/unit/support/expect_error.h"
 #include "tests/unit/support/temporary_directory.h"

@@ -1,8 +1,8 @@
-#include "mlxcel/tokenizer/unicode.h"
+#include "mlxcel/tokenizer/unicode/unicode.h"
 
 #include <gtest/gtest.h>
 
-#include "mlxcel/tokenizer/code_set.h"
+#include "mlxcel/tokenizer/unicode/code_set.h"
 
 namespace mlxcel::test {
 namespace {

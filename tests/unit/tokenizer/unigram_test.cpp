@@ -1,4 +1,4 @@
-#include "mlxcel/tokenizer/unigram.h"
+#include "mlxcel/tokenizer/models/unigram.h"
 
 #include <gtest/gtest.h>
 

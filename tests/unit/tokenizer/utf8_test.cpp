@@ -1,4 +1,4 @@
-#include "mlxcel/tokenizer/utf8.h"
+#include "mlxcel/tokenizer/unicode/utf8.h"
 
 #include <gtest/gtest.h>
 

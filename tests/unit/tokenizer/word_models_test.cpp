@@ -1,4 +1,4 @@
-#include "mlxcel/tokenizer/word_models.h"
+#include "mlxcel/tokenizer/models/word_models.h"
 
 #include <gtest/gtest.h>
 

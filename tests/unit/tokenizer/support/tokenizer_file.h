@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "mlxcel/tokenizer/text.h"
+#include "mlxcel/tokenizer/normalize/text.h"
 #include "mlxcel/tokenizer/tokenizer.h"
 
 namespace mlxcel::test {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "mlxcel/tokenizer/byte_level.h"
+#include "mlxcel/tokenizer/split/byte_level.h"
 
 namespace mlxcel::test {
 

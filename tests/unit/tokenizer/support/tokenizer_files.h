@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "mlxcel/tokenizer/sentencepiece_file.h"
+#include "mlxcel/tokenizer/files/sentencepiece_file.h"
 #include "tests/unit/support/temporary_directory.h"
 
 namespace mlxcel::test {
