@@ -37,6 +37,7 @@ struct PlamoUnigram::Work : RememberingModel::Work {
 
 PlamoUnigram::PlamoUnigram(const PlamoPieces& file)
     : RememberingModel(make_vocab(file)), bytes_(vocab().byte_tokens()) {
+  std::vector<TokenAutomaton::Entry> entries;
   for (size_t i = 0; i < file.pieces.size(); ++i) {
     const PlamoPieces::Piece& piece = file.pieces[i];
     auto id = static_cast<int32_t>(i);
@@ -45,9 +46,10 @@ PlamoUnigram::PlamoUnigram(const PlamoPieces& file)
     bool usable = cost > -1e15 && cost < static_cast<double>(invalid_cost);
     costs_.push_back(usable ? static_cast<int64_t>(cost) : invalid_cost);
     if (!piece.is_byte && usable) {
-      pieces_.add(piece.text, id);
+      entries.push_back({piece.text, 0, id});
     }
   }
+  pieces_ = TokenAutomaton(entries);
 }
 
 std::unique_ptr<Model::Scratch> PlamoUnigram::make_scratch() const {
@@ -55,25 +57,27 @@ std::unique_ptr<Model::Scratch> PlamoUnigram::make_scratch() const {
 }
 
 PlamoUnigram::Step PlamoUnigram::best_step(
-    std::string_view text, size_t begin, const Work& work
+    std::string_view text, size_t begin, const Work& work, MatchEffort& effort
 ) const {
   // An unknown character comes last of equal ways, longer pieces first.
   auto size = utf8::length(static_cast<unsigned char>(text[begin]));
   Step best{work.steps[begin + size].cost + unknown_cost, size, -1};
-  uint32_t node = PrefixTrie::root;
+  uint32_t state = TokenAutomaton::start;
   for (size_t end = begin; end < text.size();) {
-    node = pieces_.child(node, static_cast<unsigned char>(text[end]));
-    if (node == PrefixTrie::none) {
+    state = pieces_.child(state, static_cast<unsigned char>(text[end]));
+    if (state == TokenAutomaton::none) {
       break;
     }
+    effort.spend();
     ++end;
-    int32_t id = pieces_.value(node);
-    if (id < 0) {
+    const TokenAutomaton::Output* piece = pieces_.whole(state);
+    if (piece == nullptr) {
       continue;
     }
-    int64_t cost = work.steps[end].cost + costs_[static_cast<size_t>(id)];
+    auto id = static_cast<size_t>(piece->id);
+    int64_t cost = work.steps[end].cost + costs_[id];
     if (cost <= best.cost) {
-      best = {cost, static_cast<uint32_t>(end - begin), id};
+      best = {cost, piece->length, piece->id};
     }
   }
   return best;
@@ -81,9 +85,10 @@ PlamoUnigram::Step PlamoUnigram::best_step(
 
 void PlamoUnigram::find_steps(std::string_view text, Work& work) const {
   work.steps.assign(text.size() + 1, {});
+  MatchEffort effort(text);
   for (size_t end = text.size(); end > 0;) {
     size_t begin = utf8::last_begin(text.substr(0, end));
-    work.steps[begin] = best_step(text, begin, work);
+    work.steps[begin] = best_step(text, begin, work, effort);
     end = begin;
   }
 }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "mlxcel/tokenizer/models/prefix_trie.h"
 #include "mlxcel/tokenizer/models/remembering_model.h"
+#include "mlxcel/tokenizer/models/token_automaton.h"
 
 namespace mlxcel::tokenizer {
 
@@ -38,9 +38,11 @@ class PlamoUnigram : public RememberingModel {
   struct Step;
 
   void find_steps(std::string_view text, Work& work) const;
-  Step best_step(std::string_view text, size_t begin, const Work& work) const;
+  Step best_step(
+      std::string_view text, size_t begin, const Work& work, MatchEffort& effort
+  ) const;
 
-  PrefixTrie pieces_;
+  TokenAutomaton pieces_;
   std::vector<int64_t> costs_;  // by id
   std::array<int32_t, 256> bytes_;
 };

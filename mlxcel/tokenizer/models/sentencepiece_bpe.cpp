@@ -2,6 +2,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "mlxcel/tokenizer/models/hash.h"
 #include "mlxcel/tokenizer/models/sentencepiece_model.h"
 #include "mlxcel/tokenizer/models/word_cache.h"
 #include "mlxcel/tokenizer/models/word_mark.h"
@@ -123,8 +124,9 @@ void SentencePieceBpe::encode_part(
 /// User-defined pieces, longest first, and characters.
 void SentencePieceBpe::split(std::string_view text, Work& work) const {
   work.symbols.clear();
+  MatchEffort effort(text);
   for (size_t at = 0; at < text.size();) {
-    size_t size = user_defined().longest(text.substr(at));
+    size_t size = user_defined().longest(text.substr(at), effort);
     bool whole = size > 0;
     if (!whole) {
       size = utf8::length(static_cast<unsigned char>(text[at]));

@@ -33,13 +33,15 @@ SentencePieceModel::SentencePieceModel(const SentencePieceFile& file)
       byte_fallback_(file.byte_fallback),
       unknown_(file.unknown_id()),
       bytes_(vocab().byte_tokens()) {
+  std::vector<TokenAutomaton::Entry> user_defined;
   for (size_t id = 0; id < file.pieces.size(); ++id) {
     const SentencePieceFile::Piece& piece = file.pieces[id];
     types_.push_back(piece.type);
     if (piece.type == Type::user_defined) {
-      user_defined_.add(piece.text, static_cast<int32_t>(id));
+      user_defined.push_back({piece.text, 0, static_cast<int32_t>(id)});
     }
   }
+  user_defined_ = TokenAutomaton(user_defined);
 }
 
 void SentencePieceModel::Output::add(std::string_view text, int32_t id) {

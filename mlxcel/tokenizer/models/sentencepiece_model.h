@@ -6,7 +6,7 @@
 
 #include "mlxcel/tokenizer/files/sentencepiece_file.h"
 #include "mlxcel/tokenizer/models/model.h"
-#include "mlxcel/tokenizer/models/prefix_trie.h"
+#include "mlxcel/tokenizer/models/token_automaton.h"
 
 namespace mlxcel::tokenizer {
 
@@ -22,7 +22,7 @@ class SentencePieceModel : public Model {
     return types_[static_cast<size_t>(id)];
   }
   /// The user-defined pieces, which no normalization changes.
-  const PrefixTrie& user_defined() const {
+  const TokenAutomaton& user_defined() const {
     return user_defined_;
   }
 
@@ -70,7 +70,7 @@ class SentencePieceModel : public Model {
 
  private:
   std::vector<Type> types_;
-  PrefixTrie user_defined_;
+  TokenAutomaton user_defined_;
   bool byte_fallback_;
   int32_t unknown_;
   std::array<int32_t, 256> bytes_;
@@ -96,7 +96,7 @@ class SentencePieceUnigram : public SentencePieceModel {
   void encode_piece(std::string_view piece, Work& work, Output& output) const;
   void find_ways(std::string_view text, Work& work) const;
 
-  PrefixTrie pieces_;
+  TokenAutomaton pieces_;
   std::vector<float> scores_;  // by id
   float unknown_score_;
 };

@@ -35,6 +35,7 @@ struct SentencePieceUnigram::Work : Model::Scratch {
 SentencePieceUnigram::SentencePieceUnigram(const SentencePieceFile& file)
     : SentencePieceModel(file) {
   float lowest = std::numeric_limits<float>::max();
+  std::vector<TokenAutomaton::Entry> entries;
   for (size_t i = 0; i < file.pieces.size(); ++i) {
     const SentencePieceFile::Piece& piece = file.pieces[i];
     auto id = static_cast<int32_t>(i);
@@ -46,9 +47,10 @@ SentencePieceUnigram::SentencePieceUnigram(const SentencePieceFile& file)
       lowest = std::min(lowest, piece.score);
     }
     if (is_text(id) && type(id) != Type::unused) {
-      pieces_.add(piece.text, id);
+      entries.push_back({piece.text, 0, id});
     }
   }
+  pieces_ = TokenAutomaton(entries);
   unknown_score_ = lowest - unknown_penalty;
 }
 
@@ -60,6 +62,7 @@ void SentencePieceUnigram::find_ways(std::string_view text, Work& work) const {
   auto& ways = work.ways;
   ways.assign(text.size() + 1, {});
   size_t furthest = 0;
+  MatchEffort effort(text);
   auto offer = [&](size_t begin, size_t end, float score, int32_t id) {
     furthest = std::max(furthest, end);
     Work::Way& way = ways[end];
@@ -78,16 +81,17 @@ void SentencePieceUnigram::find_ways(std::string_view text, Work& work) const {
     }
     size_t size = utf8::length(static_cast<unsigned char>(text[begin]));
     bool has_single = false;
-    uint32_t node = PrefixTrie::root;
+    uint32_t state = TokenAutomaton::start;
     for (size_t end = begin; end < text.size();) {
-      node = pieces_.child(node, static_cast<unsigned char>(text[end]));
-      if (node == PrefixTrie::none) {
+      state = pieces_.child(state, static_cast<unsigned char>(text[end]));
+      if (state == TokenAutomaton::none) {
         break;
       }
+      effort.spend();
       ++end;
-      int32_t id = pieces_.value(node);
-      if (id >= 0) {
-        offer(begin, end, scores_[static_cast<size_t>(id)] + sum, id);
+      if (const TokenAutomaton::Output* piece = pieces_.whole(state)) {
+        auto id = static_cast<size_t>(piece->id);
+        offer(begin, end, scores_[id] + sum, piece->id);
         has_single = has_single || end - begin == size;
       }
     }

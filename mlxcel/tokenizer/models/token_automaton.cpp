@@ -200,6 +200,23 @@ std::vector<TokenAutomaton::Entry> sorted(
 
 }  // namespace
 
+size_t TokenAutomaton::longest(std::string_view text, MatchEffort& effort)
+    const {
+  size_t length = 0;
+  uint32_t state = start;
+  for (char c : text) {
+    state = child(state, static_cast<unsigned char>(c));
+    if (state == none) {
+      break;
+    }
+    effort.spend();
+    if (const Output* token = whole(state)) {
+      length = token->length;
+    }
+  }
+  return length;
+}
+
 TokenAutomaton::TokenAutomaton(const std::vector<Entry>& entries) {
   std::vector<Entry> list = sorted(entries);
   Builder(*this, list);

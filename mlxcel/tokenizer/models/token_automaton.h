@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "mlxcel/tokenizer/models/match_effort.h"
+
 namespace mlxcel::tokenizer {
 
 /// Finds all tokens in a text in one pass (Aho and Corasick 1975), on a double
@@ -12,6 +14,7 @@ namespace mlxcel::tokenizer {
 class TokenAutomaton {
  public:
   static constexpr uint32_t none = ~0u;
+  static constexpr uint32_t start = 0;
 
   struct Entry {
     std::string_view text;  // empty: left out
@@ -31,15 +34,15 @@ class TokenAutomaton {
   /// tokens have more than 32 million different beginnings.
   explicit TokenAutomaton(const std::vector<Entry>& entries);
 
-  /// The state behind a byte; 0 is the state at the start.
+  /// The state behind a byte.
   uint32_t advance(uint32_t state, unsigned char byte) const {
     for (;;) {
       uint32_t next = cells_[state].base ^ byte;
       if (cells_[next].parent == state) {
         return next;
       }
-      if (state == 0) {
-        return 0;
+      if (state == start) {
+        return start;
       }
       state = cells_[state].fallback;
     }
@@ -50,6 +53,16 @@ class TokenAutomaton {
     uint32_t next = cells_[state].base ^ byte;
     return cells_[next].parent == state ? next : none;
   }
+  /// The token that is all of the text that `child` went through to a state,
+  /// or null.
+  const Output* whole(uint32_t state) const {
+    uint32_t output = cells_[state].output;
+    return output != none && outputs_[output].length == depths_[state]
+               ? &outputs_[output]
+               : nullptr;
+  }
+  /// The length of the longest token that `text` begins with, or 0.
+  size_t longest(std::string_view text, MatchEffort& effort) const;
   /// The longest token that ends in a state, or none.
   uint32_t first_output(uint32_t state) const {
     return cells_[state].output;

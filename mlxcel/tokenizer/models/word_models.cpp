@@ -45,27 +45,19 @@ WordPiece::WordPiece(Vocab tokens, WordPieceOptions options)
 
 /// False where no token fits.
 bool WordPiece::cut(std::string_view word, std::vector<Token>& tokens) const {
-  // What a word may cost, in bytes looked at.
-  size_t effort = word.size() * 1024 + (size_t{1} << 20);
+  MatchEffort effort(word);
   for (size_t begin = 0; begin < word.size();) {
     const TokenAutomaton& automaton = begin == 0 ? first_ : continuing_;
     Token longest{-1, begin, begin};
-    uint32_t state = 0;
+    uint32_t state = TokenAutomaton::start;
     for (size_t at = begin; at < word.size(); ++at) {
       state = automaton.child(state, static_cast<unsigned char>(word[at]));
       if (state == TokenAutomaton::none) {
         break;
       }
-      if (--effort == 0) {
-        fail(
-            ErrorCode::invalid_input,
-            "[tokenizer] a word takes too long with tokens of such length"
-        );
-      }
-      uint32_t output = automaton.first_output(state);
-      if (output != TokenAutomaton::none &&
-          automaton.output(output).length == automaton.depth(state)) {
-        longest = {automaton.output(output).id, begin, at + 1};
+      effort.spend();
+      if (const TokenAutomaton::Output* token = automaton.whole(state)) {
+        longest = {token->id, begin, at + 1};
       }
     }
     if (longest.id < 0) {

@@ -12,7 +12,7 @@ class SentencePieceNormalizer : public Normalizer {
   SentencePieceNormalizer(
       const SentencePieceFile& file,
       const std::string& path,
-      const PrefixTrie& kept,
+      const TokenAutomaton& kept,
       bool at_start_only
   )
       : map_(file.char_map, path),
@@ -71,8 +71,8 @@ class SentencePieceNormalizer : public Normalizer {
   }
 
   /// The next bytes of the input and what they become.
-  CharMap::Match next(std::string_view rest) const {
-    size_t kept = kept_.longest(rest);
+  CharMap::Match next(std::string_view rest, MatchEffort& effort) const {
+    size_t kept = kept_.longest(rest, effort);
     if (kept > 0) {
       return {kept, rest.substr(0, kept)};
     }
@@ -88,9 +88,10 @@ class SentencePieceNormalizer : public Normalizer {
     Draft draft;
     std::string& out = draft.text;
     out.reserve(input.size() * 3 / 2 + word_mark.size());
+    MatchEffort effort(input);
     size_t begin = 0;
     while (trims_ && begin < input.size()) {
-      CharMap::Match match = next(input.substr(begin));
+      CharMap::Match match = next(input.substr(begin), effort);
       if (match.replacement != " ") {
         break;
       }
@@ -107,7 +108,7 @@ class SentencePieceNormalizer : public Normalizer {
     }
     bool after_space = trims_;
     while (begin < input.size()) {
-      CharMap::Match match = next(input.substr(begin));
+      CharMap::Match match = next(input.substr(begin), effort);
       std::string_view put = match.replacement;
       while (after_space && put.starts_with(' ')) {
         put.remove_prefix(1);
@@ -141,7 +142,7 @@ class SentencePieceNormalizer : public Normalizer {
   }
 
   CharMap map_;
-  const PrefixTrie& kept_;
+  const TokenAutomaton& kept_;
   std::string_view space_;
   bool dummy_;
   bool suffix_;

@@ -241,6 +241,19 @@ TEST(SentencePieceModel, ABosThatIsNoPieceIsAnError) {
   );
 }
 
+TEST(SentencePieceModel, EffortIsLimited) {
+  std::string text(100000, 'a');
+  std::string piece = std::string(7000, 'a') + "b";
+  for (uint64_t kind : {1, 2}) {
+    SentencePieceBuilder model = small_model(kind);
+    model.pieces.push_back({piece, -1, Type::user_defined});
+    EXPECT_ERROR(load_model(model)->encode(text), "takes too long");
+  }
+  SentencePieceBuilder model = small_model(1);
+  model.pieces.push_back({piece, -1, Type::normal});
+  EXPECT_ERROR(load_model(model)->encode(text), "takes too long");
+}
+
 TEST(PlamoFile, CheapestPiecesAndBytes) {
   TemporaryDirectory directory;
   std::string rows = plamo_rows() +
@@ -261,6 +274,18 @@ TEST(PlamoFile, CheapestPiecesAndBytes) {
   EXPECT_EQ(tokenizer->encode("<|plamo:eos|>"), (Ids{1, 2}));
   EXPECT_TRUE(tokenizer->is_special(2));
   EXPECT_EQ(tokenizer->decode(Ids{1, 4 + 0xc3, 4 + 0xa9, 260}, true), "éa");
+}
+
+TEST(PlamoFile, EffortIsLimited) {
+  TemporaryDirectory directory;
+  std::string text(100000, 'a');
+  directory.write(
+      "tokenizer.jsonl",
+      plamo_rows() + fmt::format("[\"{}b\", -1, \"NORMAL\"]", text)
+  );
+  EXPECT_ERROR(
+      Tokenizer::load(directory.path())->encode(text), "takes too long"
+  );
 }
 
 TEST(PlamoFile, LongRunsStandByThemselves) {
