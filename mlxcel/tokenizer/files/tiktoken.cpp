@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "mlxcel/core/base64.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/lines.h"
 #include "mlxcel/core/numbers.h"
-#include "mlxcel/tokenizer/files/base64.h"
 #include "mlxcel/tokenizer/files/file_formats.h"
 #include "mlxcel/tokenizer/files/part_recipes.h"
 #include "mlxcel/tokenizer/files/patterns.h"

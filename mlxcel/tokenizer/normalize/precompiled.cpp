@@ -6,8 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "mlxcel/core/base64.h"
 #include "mlxcel/core/error.h"
-#include "mlxcel/tokenizer/files/base64.h"
 #include "mlxcel/tokenizer/normalize/char_map.h"
 #include "mlxcel/tokenizer/unicode/unicode.h"
 #include "mlxcel/tokenizer/unicode/utf8.h"

@@ -108,10 +108,11 @@ class GgufFile {
   std::optional<double> find_number(std::string_view key) const;
   std::optional<bool> find_bool(std::string_view key) const;
   std::optional<std::string> find_string(std::string_view key) const;
-  /// An array of strings, of int32 or of float32; empty if absent.
+  /// An array of strings, of int32, of float32 or of uint8; empty if absent.
   std::span<const std::string_view> strings(std::string_view key) const;
   std::vector<int32_t> ints(std::string_view key) const;
   std::vector<float> floats(std::string_view key) const;
+  std::string_view bytes(std::string_view key) const;
 
   /// The same, where the key must be there.
   int64_t need_int(std::string_view key, int64_t min, int64_t max) const;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "mlxcel/weights/convert/gguf.h"
@@ -27,6 +28,7 @@ enum class GgufTokenizerKind {
   sentencepiece,  // llama: BPE by the scores of pieces
   spaced_bpe,     // gemma4: BPE with merges on text whose spaces are marked
   word_piece,     // bert
+  unigram,        // t5: the likeliest pieces
 };
 
 /// What a GGUF file says about its tokenizer. Views point into the file.
@@ -35,19 +37,21 @@ struct GgufTokenizer {
   std::string pre;  // tokenizer.ggml.pre, byte-level only
   std::vector<std::string> tokens;
   std::vector<TokenType> types;
-  std::vector<float> scores;                 // SentencePiece only
-  std::span<const std::string_view> merges;  // not SentencePiece
+  std::vector<float> scores;                 // sentencepiece and unigram
+  std::span<const std::string_view> merges;  // byte_level and spaced_bpe
+  std::string_view char_map;                 // unigram: the normalizer's
+  bool trims_spaces;                         // unigram
   std::optional<int64_t> bos;
   std::optional<int64_t> eos;
   std::optional<int64_t> unk;
   std::optional<int64_t> pad;
-  std::optional<int64_t> cls;  // word pieces only, as the two below
-  std::optional<int64_t> sep;
+  std::optional<int64_t> cls;  // word_piece
+  std::optional<int64_t> sep;  // word_piece and unigram, as the next
   std::optional<int64_t> mask;
   std::vector<int64_t> stops;  // ids that end a generation, eos first
   bool add_bos;
   bool add_eos;
-  bool space_prefix;  // SentencePiece only
+  bool space_prefix;  // sentencepiece and unigram
   std::string chat_template;
 };
 
@@ -55,6 +59,12 @@ struct GgufTokenizer {
 /// (src/llama-vocab.cpp). `vocab_size`: the most tokens there may be. Throws
 /// Error naming the file and the key.
 GgufTokenizer read_tokenizer(const GgufFile& gguf, int64_t vocab_size);
+
+using TokenIds = std::unordered_map<std::string_view, int64_t>;
+/// The tokens by text. Throws Error for a text that occurs twice.
+TokenIds index_tokens(
+    const GgufFile& gguf, const std::vector<std::string>& tokens
+);
 
 /// tokenizer.json as the tokenizers library reads it.
 std::string tokenizer_json(

@@ -198,6 +198,15 @@ std::vector<float> GgufFile::floats(std::string_view key) const {
   return numbers;
 }
 
+std::string_view GgufFile::bytes(std::string_view key) const {
+  const GgufValue* value = find(key);
+  if (value == nullptr) {
+    return {};
+  }
+  array_of(key, *value, GgufType::uint8);
+  return {reinterpret_cast<const char*>(value->data), value->count};
+}
+
 int64_t GgufFile::need_int(std::string_view key, int64_t min, int64_t max)
     const {
   auto value = find_int(key, min, max);

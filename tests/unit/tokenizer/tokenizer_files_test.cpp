@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "mlxcel/core/base64.h"
 #include "mlxcel/tokenizer/split/text_chunks.h"
 #include "mlxcel/tokenizer/tokenizer.h"
 #include "tests/unit/support/expect_error.h"
@@ -30,7 +31,7 @@ TEST(TiktokenFile, EqualRanksMergeFromTheLeft) {
   // "aa" + "a" and "a" + "aa" make the same token.
   TemporaryDirectory directory;
   std::string ranks = tiktoken_ranks();
-  ranks += base64("aa") + " 259\n" + base64("aaa") + " 260\n";
+  ranks += encode_base64("aa") + " 259\n" + encode_base64("aaa") + " 260\n";
   directory.write("some.tiktoken", ranks);
   auto tokenizer = Tokenizer::load(directory.path());
   EXPECT_EQ(tokenizer->encode("aaaa"), (Ids{259, 259}));

@@ -2,40 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "mlxcel/core/base64.h"
 #include "mlxcel/tokenizer/split/byte_level.h"
 
 namespace mlxcel::test {
-
-std::string base64(const std::string& bytes) {
-  static constexpr char digits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t bits = 0;
-    for (size_t j = i; j < i + 3; ++j) {
-      bits =
-          bits << 8 | (j < bytes.size() ? static_cast<uint8_t>(bytes[j]) : 0);
-    }
-    for (size_t j = 0; j < 4; ++j) {
-      bool pad = i + j > bytes.size();
-      text += pad ? '=' : digits[bits >> (18 - 6 * j) & 63];
-    }
-  }
-  return text;
-}
 
 std::string tiktoken_ranks() {
   std::string text;
   int rank = 0;
   for (; rank < 256; ++rank) {
     std::string byte(1, static_cast<char>(rank));
-    text += base64(byte) + " " + std::to_string(rank) + "\n";
+    text += encode_base64(byte) + " " + std::to_string(rank) + "\n";
   }
   for (const char* token : {"ab", "abc", "bc"}) {
-    text += base64(token) + " " + std::to_string(rank++) + "\n";
+    text += encode_base64(token) + " " + std::to_string(rank++) + "\n";
   }
   return text;
 }

@@ -31,7 +31,4 @@ struct SentencePieceBuilder {
 /// A tokenizer.jsonl file: PLaMo's four special tokens, then the 256 bytes.
 std::string plamo_rows();
 
-/// `bytes` in base64 (RFC 4648).
-std::string base64(const std::string& bytes);
-
 }  // namespace mlxcel::test

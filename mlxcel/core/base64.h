@@ -4,14 +4,17 @@
 #include <string>
 #include <string_view>
 
-namespace mlxcel::tokenizer {
+namespace mlxcel {
+
+/// Padded Base64 (RFC 4648).
+std::string encode_base64(std::string_view bytes);
 
 /// Whether the last character may hold bits that belong to no byte.
 enum class StrayBits { ignored, refused };
 
-/// The bytes of padded Base64 (RFC 4648); empty if `text` is anything else.
+/// The bytes of padded Base64; empty if `text` is anything else.
 std::optional<std::string> decode_base64(
     std::string_view text, StrayBits stray
 );
 
-}  // namespace mlxcel::tokenizer
+}  // namespace mlxcel

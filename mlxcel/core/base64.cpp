@@ -1,8 +1,8 @@
-#include "mlxcel/tokenizer/files/base64.h"
+#include "mlxcel/core/base64.h"
 
 #include <cstdint>
 
-namespace mlxcel::tokenizer {
+namespace mlxcel {
 
 namespace {
 
@@ -17,6 +17,26 @@ int digit(char c) {
 }
 
 }  // namespace
+
+std::string encode_base64(std::string_view bytes) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    std::string_view group = bytes.substr(i, 3);
+    uint32_t bits = 0;
+    for (size_t j = 0; j < 3; ++j) {
+      uint32_t byte =
+          j < group.size() ? static_cast<unsigned char>(group[j]) : 0;
+      bits = bits << 8 | byte;
+    }
+    for (size_t j = 0; j < 4; ++j) {
+      text += j <= group.size() ? digits[bits >> (18 - 6 * j) & 63] : '=';
+    }
+  }
+  return text;
+}
 
 std::optional<std::string> decode_base64(
     std::string_view text, StrayBits stray
@@ -47,4 +67,4 @@ std::optional<std::string> decode_base64(
   return fine ? std::optional(bytes) : std::nullopt;
 }
 
-}  // namespace mlxcel::tokenizer
+}  // namespace mlxcel
