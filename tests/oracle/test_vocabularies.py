@@ -13,12 +13,15 @@ import pytest
 import sentencepiece
 from hard_text import HardText
 from sentencepiece import sentencepiece_model_pb2
+from test_tokenizer import differences
 from tokenizers import Tokenizer
 
 BUILD = Path(os.environ.get("MLXCEL_BUILD_DIR", "build/release"))
 PEERS = Path(os.environ.get("MLXCEL_PEERS_DIR",
                             Path.home() / ".cache/mlxcel-peers"))
 FOLDER = PEERS / "vocabularies-0.3.36"
+STRINGS = int(os.environ.get("MLXCEL_ORACLE_BULK", "200000"))
+BATCH = 10000
 MARK = "\n__ggml_vocab_test__\n"
 
 # Why a vocabulary can't be converted.
@@ -77,6 +80,25 @@ def test_ids(folder, name, tmp_path):
     if name == "qwen35":
         wrong = [w for w in wrong if unicodedata.is_normalized("NFC", w[0])]
     assert wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*CHECKED, "nomic-bert-moe", "baichuan"])
+def test_very_many_texts(folder, name, tmp_path):
+    """Ids and decoded text as the tokenizers library has them."""
+    result = convert(folder / f"ggml-vocab-{name}.gguf", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    written = Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
+    added = [t.content for t in written.get_added_tokens_decoder().values()]
+    for batch in range(0, STRINGS, BATCH):
+        source = HardText(f"{name} {batch}", [*added[:30], *added[-30:]])
+        texts = [source.text() for _ in range(BATCH)]
+        ids = [e.ids for e in written.encode_batch_fast(texts)]
+        assert differences(texts, ids, probe(tmp_path / "out", texts)) == []
+        for skip in (False, True):
+            decoded = written.decode_batch(ids, skip_special_tokens=skip)
+            actual = probe(tmp_path / "out", ids, *["--skip-special"] * skip)
+            assert differences(ids, decoded, actual) == []
 
 
 def sentencepiece_of(file):
