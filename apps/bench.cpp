@@ -161,9 +161,10 @@ void print_json(
 }
 
 void run(const BenchOptions& options) {
+  std::string directory = options.model.model.directory();
   LoadOptions load = options.model.load_options();
   load.tokenizer = false;
-  Checkpoint checkpoint = load_model(options.model.model, load);
+  Checkpoint checkpoint = load_model(directory, load);
   Engine engine(*checkpoint.model.model, options.prompt + options.generate + 1);
   measure(engine, options);  // warms up
   // Before the bandwidth is measured, which takes memory of its own.

@@ -19,11 +19,12 @@ void print_token_ids(const char* what, const std::vector<int32_t>& ids) {
 }  // namespace
 
 ChatSession::ChatSession(
+    const std::string& directory,
     const ModelOptions& model,
     const SamplingOptions& sampling,
     bool use_template
 )
-    : checkpoint_(load_model(model.model, model.load_options())),
+    : checkpoint_(load_model(directory, model.load_options())),
       use_template_(use_template),
       params_(sampling.params(checkpoint_)) {
   if (use_template) {

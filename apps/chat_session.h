@@ -17,7 +17,9 @@ namespace mlxcel::apps {
 /// A loaded model with one sequence: what `generate` and `run` talk to.
 class ChatSession {
  public:
+  /// `directory`: that of the model.
   ChatSession(
+      const std::string& directory,
       const ModelOptions& model,
       const SamplingOptions& sampling,
       bool use_template

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
-#include "apps/model_directory.h"
+#include "apps/options.h"
 #include "apps/output.h"
 #include "apps/text_input.h"
 #include "mlxcel/core/error.h"
@@ -21,7 +21,7 @@ constexpr int kStandardOutput = 1;
 constexpr size_t kBuffer = 1 << 16;
 
 struct DetokenizeOptions {
-  std::string model;
+  ModelReference model;
   TextInput input;
   bool lines = false;
   bool skip_special = false;
@@ -83,7 +83,7 @@ void run_lines(const Tokenizer& tokenizer, const DetokenizeOptions& options) {
 }
 
 void run(const DetokenizeOptions& options) {
-  auto tokenizer = Tokenizer::load(model_directory(options.model));
+  auto tokenizer = Tokenizer::load(options.model.directory());
   if (options.lines) {
     run_lines(*tokenizer, options);
     return;
@@ -107,7 +107,7 @@ void add_detokenize(CLI::App& program) {
       "A terminal gets a newline after the text; nothing else does."
   );
   auto options = std::make_shared<DetokenizeOptions>();
-  add_model_directory(*command, options->model);
+  options->model.add_to(*command, "-m,--model");
   options->input.add_to(*command, "IDS");
   command->add_flag(
       "--jsonl",

@@ -15,6 +15,8 @@ namespace mlxcel::apps {
 namespace {
 
 constexpr int kStandardOutput = 1;
+// What `run` takes without a model.
+constexpr const char* kDefaultModel = "mlx-community/gemma-4-e2b-it-4bit";
 
 struct Options {
   ModelOptions model;
@@ -62,10 +64,11 @@ void answer(
 }
 
 void run(const Options& options, bool from_pipe) {
-  options.model.require_model();
+  options.model.model.require();
   std::optional<std::string> prompt = options.prompt.read(from_pipe);
+  std::string directory = options.model.model.directory();
   ChatSession session(
-      options.model, options.sampling, !options.no_chat_template
+      directory, options.model, options.sampling, !options.no_chat_template
   );
   if (prompt) {
     answer(session, options, *prompt);
@@ -112,11 +115,22 @@ void add_run(CLI::App& program) {
   command->footer(
       "Examples:\n"
       "  mlxcel run MODEL\n"
+      "  mlxcel run mlx-community/Qwen3-0.6B-4bit\n"
       "  mlxcel run MODEL -p \"What is the capital of France?\"\n"
-      "  mlxcel run MODEL --system \"Answer in French.\" --temp 0.7"
+      "  mlxcel run MODEL --system \"Answer in French.\" --temp 0.7\n"
+      "MODEL is a directory, OWNER/NAME, or NAME of the default organisation "
+      "(see\n`mlxcel --help`); without it " +
+      std::string(kDefaultModel) + "."
   );
   auto options = add_options(*command);
-  command->callback([options] { run(*options, false); });
+  command->callback([options] {
+    ModelReference& reference = options->model.model;
+    if (reference.text.empty()) {
+      reference.text = kDefaultModel;
+      fmt::print(stderr, "No model given: {}\n", kDefaultModel);
+    }
+    run(*options, false);
+  });
 }
 
 }  // namespace mlxcel::apps

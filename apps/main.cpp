@@ -23,6 +23,12 @@ constexpr const char* kExamples = R"(Examples:
   echo "Hello" | mlxcel generate -m SmolLM2    the prompt from a pipe
   mlxcel score -m SmolLM2 --text "To be, or not to be"
   mlxcel arch                                  what can be opened
+  mlxcel list                                  what was downloaded
+
+MODEL is a directory, OWNER/NAME of a repository, or NAME alone, which gets the
+default organisation (MLXCEL_DEFAULT_ORG, else mlx-community). A repository is
+looked for in ./models/NAME, the Hugging Face cache and the model store, and
+downloaded into the store if it is in none.
 
 `mlxcel COMMAND --help` shows a command's options.)";
 
@@ -65,6 +71,8 @@ int run(int argc, char** argv) {
   add_generate(program);
   add_convert(program);
   add_arch(program);
+  add_list(program);
+  add_rm(program);
   add_score(program);
   add_template(program);
   add_bench(program);

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/downloader.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/thread_pool.h"
 
@@ -15,12 +16,62 @@ constexpr int kMaxThreads = 1024;
 
 }  // namespace
 
-void ModelOptions::add_to(CLI::App& command) {
+void ModelReference::add_to(CLI::App& command, const std::string& names) {
   command
       .add_option(
-          "-m,--model,model", model, "Model directory, or a file inside one"
+          names, text, "Model directory, OWNER/NAME of a repository, or NAME"
       )
       ->type_name("MODEL");
+  command
+      .add_option(
+          "--models-dir",
+          models_dir,
+          "Root of the model store (MLXCEL_MODELS_DIR)"
+      )
+      ->type_name("PATH")
+      ->group("Model");
+  command
+      .add_option(
+          "--revision",
+          revision,
+          "Branch, tag or commit of the repository; default: main"
+      )
+      ->type_name("REV")
+      ->group("Model");
+  command
+      .add_flag(
+          "--offline", offline, "Never use the network (MLXCEL_OFFLINE=1)"
+      )
+      ->group("Model");
+}
+
+void ModelReference::require() const {
+  if (text.empty()) {
+    fail(ErrorCode::usage, "[command line] no model: give -m MODEL");
+  }
+}
+
+hub::ResolveRequest ModelReference::request() const {
+  require();
+  hub::ResolveRequest request;
+  request.reference = text;
+  request.revision = revision;
+  request.store = models_dir;
+  request.offline = offline;
+  return request;
+}
+
+std::string ModelReference::directory() const {
+  hub::ResolveRequest wanted = request();
+  wanted.announce = [](const std::string& words) {
+    fmt::print(stderr, "{}\n", words);
+  };
+  std::unique_ptr<hub::Downloader> downloader = make_downloader();
+  return hub::resolve(wanted, downloader.get()).directory;
+}
+
+void ModelOptions::add_to(CLI::App& command) {
+  model.add_to(command, "-m,--model,model");
   command
       .add_option("--device", device, "cpu, gpu, metal or cuda (MLXCEL_DEVICE)")
       ->group("Device");
@@ -46,14 +97,7 @@ void ModelOptions::add_to(CLI::App& command) {
       ->group("Device");
 }
 
-void ModelOptions::require_model() const {
-  if (model.empty()) {
-    fail(ErrorCode::usage, "[command line] no model: give -m MODEL");
-  }
-}
-
 LoadOptions ModelOptions::load_options() const {
-  require_model();
   if (threads > 0) {
     ThreadPool::instance().resize(threads);
   }

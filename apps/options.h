@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mlxcel/engine/generate.h"
+#include "mlxcel/hub/resolve.h"
 #include "mlxcel/loading/load_model.h"
 
 namespace CLI {
@@ -13,9 +14,27 @@ class App;
 
 namespace mlxcel::apps {
 
+/// Which model: the same for every command that takes one.
+struct ModelReference {
+  std::string text;  // a path, OWNER/NAME or NAME
+  std::string models_dir;
+  std::string revision;
+  bool offline = false;
+
+  /// `names`: "-m,--model", with ",model" for a positional argument too.
+  void add_to(CLI::App& command, const std::string& names);
+  /// Throws Error(usage) without a model.
+  void require() const;
+  /// Its directory (hub/resolve.h), fetched if need be; what is announced
+  /// goes to standard error. Throws what require() and resolve() throw.
+  std::string directory() const;
+  /// What resolve() is asked, with nobody to hear announcements.
+  hub::ResolveRequest request() const;
+};
+
 /// Which model, and where it runs.
 struct ModelOptions {
-  std::string model;
+  ModelReference model;
   std::string device;
   int threads = 0;  // 0: one per usable core
   bool reference = false;
@@ -23,10 +42,7 @@ struct ModelOptions {
 
   /// `-m MODEL` or the positional argument, and the device flags.
   void add_to(CLI::App& command);
-  /// Throws Error(usage) without a model.
-  void require_model() const;
-  /// Sets up the thread pool and gives what load_model() takes. Throws what
-  /// require_model() throws.
+  /// Sets up the thread pool and gives what load_model() takes.
   LoadOptions load_options() const;
 };
 

@@ -116,9 +116,10 @@ void run(const ScoreOptions& options) {
         "[score] give exactly one of --text, --tokens and --file, not empty"
     );
   }
+  std::string directory = options.model.model.directory();
   LoadOptions load = options.model.load_options();
   load.tokenizer = options.tokens.empty();
-  Checkpoint checkpoint = load_model(options.model.model, load);
+  Checkpoint checkpoint = load_model(directory, load);
   std::vector<int32_t> tokens = tokens_to_score(options, checkpoint);
   int64_t context = resolve_context(checkpoint, options.context);
   if (static_cast<int64_t>(tokens.size()) > context) {

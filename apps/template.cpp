@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
-#include "apps/model_directory.h"
+#include "apps/options.h"
 #include "apps/output.h"
 #include "mlxcel/chat/conversation.h"
 #include "mlxcel/chat/template.h"
@@ -20,7 +20,7 @@ constexpr int kStandardInput = 0;
 constexpr uint64_t kInputLimit = uint64_t{256} << 20;
 
 struct TemplateOptions {
-  std::string model;
+  ModelReference model;
   std::string messages;
   std::string tools;
   std::string documents;
@@ -89,10 +89,10 @@ std::optional<Json> merged_kwargs(const std::vector<std::string>& texts) {
 
 std::optional<ChatTemplate> find_template(const TemplateOptions& options) {
   if (options.source.empty()) {
-    return ChatTemplate::load(model_directory(options.model));
+    return ChatTemplate::load(options.model.directory());
   }
   std::string directory =
-      options.model.empty() ? "" : model_directory(options.model);
+      options.model.text.empty() ? "" : options.model.directory();
   return ChatTemplate::load_file(options.source, directory);
 }
 
@@ -127,7 +127,7 @@ RenderInput render_input(const TemplateOptions& options) {
 }
 
 void run(const TemplateOptions& options) {
-  if (options.model.empty() && options.source.empty()) {
+  if (options.model.text.empty() && options.source.empty()) {
     fail(
         ErrorCode::usage,
         "[command line] no model: give -m MODEL or --chat-template FILE"
@@ -170,8 +170,7 @@ void add_template(CLI::App& program) {
       "the\nfiles of the chat template are read."
   );
   auto options = std::make_shared<TemplateOptions>();
-  command->add_option("-m,--model,model", options->model, "Model directory")
-      ->type_name("MODEL");
+  options->model.add_to(*command, "-m,--model,model");
   auto file = [&](const char* flag, std::string& value, const char* text) {
     return command->add_option(flag, value, text)->type_name("FILE");
   };

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
-#include "apps/model_directory.h"
+#include "apps/options.h"
 #include "apps/output.h"
 #include "apps/text_input.h"
 #include "mlxcel/core/error.h"
@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kBuffer = 1 << 16;
 
 struct TokenizeOptions {
-  std::string model;
+  ModelReference model;
   TextInput input;
   bool ids = false;
   bool json = false;
@@ -130,7 +130,7 @@ void run(const TokenizeOptions& options) {
         "[command line] --ids, --json and --jsonl exclude each other"
     );
   }
-  auto tokenizer = Tokenizer::load(model_directory(options.model));
+  auto tokenizer = Tokenizer::load(options.model.directory());
   if (options.lines) {
     run_lines(*tokenizer, options);
     return;
@@ -164,7 +164,7 @@ void add_tokenize(CLI::App& program) {
       "in the text.\nA text is taken as it is, newline at its end included."
   );
   auto options = std::make_shared<TokenizeOptions>();
-  add_model_directory(*command, options->model);
+  options->model.add_to(*command, "-m,--model");
   options->input.add_to(*command, "TEXT");
   command->add_flag("--ids", options->ids, "The ids alone, as one JSON list");
   command->add_flag(

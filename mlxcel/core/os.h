@@ -13,7 +13,8 @@ struct FileInfo {
   uint64_t size;  // bytes
   bool regular;
   bool directory;
-  bool symlink;  // of the path itself, when asked without following
+  bool symlink;      // of the path itself, when asked without following
+  int64_t modified;  // seconds since 1970
 };
 
 /// Follows links unless `follow` is false. False if there is nothing there.
@@ -88,6 +89,8 @@ void ignore_write_signals();
 bool is_terminal(int fd);
 /// Seconds on a monotonic clock.
 double now();
+/// Seconds since 1970.
+int64_t unix_time();
 /// Seconds from the start of this process.
 double since_process_start();
 int process_id();

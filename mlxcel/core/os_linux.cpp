@@ -75,6 +75,7 @@ bool stat_path(const std::string& path, FileInfo& info, bool follow) {
   info.regular = S_ISREG(st.st_mode);
   info.directory = S_ISDIR(st.st_mode);
   info.symlink = S_ISLNK(st.st_mode);
+  info.modified = static_cast<int64_t>(st.st_mtime);
   return true;
 }
 
@@ -364,6 +365,12 @@ double now() {
   ::clock_gettime(CLOCK_MONOTONIC, &ts);
   return static_cast<double>(ts.tv_sec) +
          1e-9 * static_cast<double>(ts.tv_nsec);
+}
+
+int64_t unix_time() {
+  timespec ts;
+  ::clock_gettime(CLOCK_REALTIME, &ts);
+  return static_cast<int64_t>(ts.tv_sec);
 }
 
 double since_process_start() {

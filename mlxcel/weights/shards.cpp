@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "mlxcel/core/containment.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/log.h"
@@ -171,27 +172,6 @@ bool is_plain_name(const std::string& name) {
 
 bool is_consolidated(const std::string& name) {
   return name.starts_with(kConsolidated);
-}
-
-// True if the path, with its links followed, is a file that may be read:
-// below the directory, or a blob of a Hugging Face cache, whose snapshots are
-// folders of links (models--ORG--NAME/snapshots/REVISION/F -> ../../blobs/ID).
-bool stays_inside(const std::string& directory, const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  fs::path root = fs::canonical(directory, error);
-  fs::path target = error ? fs::path() : fs::canonical(path, error);
-  if (error) {
-    return false;
-  }
-  auto [at, rest] =
-      std::mismatch(root.begin(), root.end(), target.begin(), target.end());
-  if (at == root.end()) {
-    return true;
-  }
-  fs::path blobs = target.parent_path();
-  return blobs.filename() == "blobs" &&
-         blobs.parent_path().filename().string().starts_with("models--");
 }
 
 std::string link_target(const std::string& path) {

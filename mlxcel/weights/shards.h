@@ -21,7 +21,7 @@ namespace mlxcel {
 /// - consolidated*.safetensors repeat the weights of the other files: they are
 ///   taken only where there is nothing else. Hidden files are never taken.
 /// - A link may lead to a file inside the directory or to a blob of a Hugging
-///   Face cache (models--*/blobs/*); another is refused, a broken one counts
+///   Face cache (core/containment.h); another is refused, a broken one counts
 ///   as missing if the index names it and is skipped with a warning otherwise.
 /// Throws Error naming the directory, the index or the file.
 std::vector<std::string> list_shards(const std::string& directory);

@@ -11,8 +11,8 @@ from mlxcel_program import (BUILD, PROGRAM, ROOT, letters,  # noqa: F401
                             needs_program, run)
 
 pytestmark = needs_program
-COMMANDS = ["run", "generate", "convert", "arch", "score", "template", "bench", "synth",
-            "completion"]
+COMMANDS = ["run", "generate", "convert", "arch", "list", "rm", "score",
+            "template", "bench", "synth", "tokenize", "detokenize", "completion"]
 
 
 def test_help_has_the_commands_and_examples():
@@ -41,7 +41,7 @@ def test_help_names_the_options(command):
 
 
 @pytest.mark.parametrize("alias,command", [
-    ("gen", "generate"), ("supported", "arch")])
+    ("gen", "generate"), ("supported", "arch"), ("ls", "list")])
 def test_aliases(alias, command):
     assert run(alias, "--help").text == run(command, "--help").text
 
@@ -70,9 +70,19 @@ def test_version():
     (["generate", "-m", "x", "--temp", "hot"], "hot"),
     (["generate", "-m", "x", "--threads", "0"], "--threads"),
     (["generate", "-m", "x", "-p", "a", "-f", "b"], "--file"),
-    (["generate", "-m", "x", "-p", "a", "--device", "abacus"], "no such model"),
+    (["generate", "-m", "./x", "-p", "a", "--device", "abacus"], "no such model"),
     (["convert", "x.gguf"], "output"),
     (["arch", "--yaml"], "--yaml"),
+    (["list", "--sort", "colour"], "--sort"),
+    (["list", "--json", "--quiet"], "--json"),
+    (["list", "--json", "--verbose"], "--json"),
+    (["list", "more"], "more"),
+    (["rm"], "repository"),
+    (["rm", "a/b/c"], "no repository"),
+    (["rm", "../x"], "no repository"),
+    (["rm", "x", "--revision", "../main"], "--revision"),
+    (["generate", "-m", ".", "-p", "a", "--revision", "main"], "--revision"),
+    (["tokenize", "text"], "no model"),
     (["score", "-m", "x"], "--text"),
     (["score", "-m", "x", "--text", "a", "--tokens", "1"], "--tokens"),
     (["score", "-m", "x", "--tokens", "1,x"], "x"),

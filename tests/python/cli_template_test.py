@@ -192,7 +192,7 @@ def test_bad_command_lines(model, hello, tmp_path):
     usage(*start, "--chat-template-kwargs", '{"messages": []}',
           part="'messages' is not free")
     refused(1, "-m", tmp_path / "none", "--messages", hello,
-            parts=["none", "no such directory"])
+            parts=["none", "no such model directory"])
     refused(1, "-m", model, "--messages", tmp_path / "none", parts=["none"])
     bad = write(tmp_path / "bad.json", "[5]")
     refused(1, *start, "--tools", bad, parts=["bad.json", "tools[0]"])

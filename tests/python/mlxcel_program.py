@@ -32,10 +32,11 @@ class Result:
 
 
 def environment(**changes):
-    """Ours, without variables that change what the program does."""
+    """Ours, without variables that change what the program does, and offline.
+    """
     kept = {key: value for key, value in os.environ.items()
-            if not key.startswith("MLXCEL_")}
-    return {**kept, **changes}
+            if not key.startswith(("MLXCEL_", "LLAMA_ARG_", "HF_"))}
+    return {**kept, "MLXCEL_OFFLINE": "1", **changes}
 
 
 def limited(memory=None, file_size=None):
