@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "mlxcel/core/base64.h"
 #include "mlxcel/tokenizer/tokenizer.h"
 #include "mlxcel/tokenizer/unicode/utf8.h"
 #include "tests/unit/support/expect_error.h"
@@ -53,7 +54,7 @@ TEST(HostileTiktoken, BrokenLines) {
   expect_tiktoken_error("", "no token for the byte 0");
   expect_tiktoken_error(ranks.substr(20), "no token for the byte");
   expect_tiktoken_error(
-      ranks + base64(std::string(600, 'x')) + " 300\n", "1 to 512 bytes"
+      ranks + encode_base64(std::string(600, 'x')) + " 300\n", "1 to 512 bytes"
   );
 }
 
@@ -64,10 +65,10 @@ TEST(HostileTiktoken, RanksAndTokensGivenTwice) {
     directory.write("tiktoken.model", tiktoken_ranks() + more);
     return Tokenizer::load(directory.path());
   };
-  EXPECT_ERROR(load(base64("ab") + " 300\n"), "given twice");
-  EXPECT_ERROR(load(base64("xy") + " 258\n"), "id 258 is given to both");
+  EXPECT_ERROR(load(encode_base64("ab") + " 300\n"), "given twice");
+  EXPECT_ERROR(load(encode_base64("xy") + " 258\n"), "id 258 is given to both");
   // A gap: the control ids would begin inside the ranks.
-  EXPECT_ERROR(load(base64("xy") + " 300\n"), "id 300 is the rank of");
+  EXPECT_ERROR(load(encode_base64("xy") + " 300\n"), "id 300 is the rank of");
 }
 
 TEST(HostileTiktoken, TruncatedAnywhere) {

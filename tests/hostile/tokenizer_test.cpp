@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "mlxcel/core/base64.h"
 #include "tests/unit/support/expect_error.h"
 #include "tests/unit/support/temporary_directory.h"
 #include "tests/unit/tokenizer/support/tokenizer_file.h"
@@ -271,7 +272,7 @@ TEST(HostileTokenizer, WordPieceFields) {
 TokenizerFile with_map(const std::string& blob) {
   TokenizerFile file = small_file();
   file.normalizer = R"({"type":"Precompiled","precompiled_charsmap":)" +
-                    quoted(base64(blob)) + "}";
+                    quoted(encode_base64(blob)) + "}";
   return file;
 }
 
