@@ -46,7 +46,7 @@ test: build oracles model ## builds and runs the fast tests
 test-slow: build oracles model ## builds and runs the slow tests
 	@scripts/run_tests.py $(build_dir) --jobs $(JOBS) --slow
 
-sanitize: setup ## runs the tests that need no MLX under ASan and UBSan
+sanitize: setup ## runs tests and fuzz targets without MLX under ASan and UBSan
 	@scripts/sanitize.sh $(JOBS)
 
 check-setup:

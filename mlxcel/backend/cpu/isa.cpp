@@ -6,6 +6,10 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/os.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace mlxcel::backend::cpu {
 
 namespace {
@@ -13,6 +17,15 @@ namespace {
 constexpr std::array kAll = {Isa::generic, Isa::avx2, Isa::avx512};
 
 #if defined(__x86_64__)
+
+// clang 14 doesn't know the feature by name.
+bool has_f16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
 
 // The compiler's run-time library reads CPUID and asks XGETBV whether the
 // system saves the registers.
@@ -22,7 +35,7 @@ bool runs(Isa isa) {
       return true;
     case Isa::avx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-             __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+             has_f16c() && __builtin_cpu_supports("bmi2");
     case Isa::avx512:
       return runs(Isa::avx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512bw") &&
