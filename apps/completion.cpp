@@ -26,6 +26,12 @@ std::string option_words(const CLI::App& command) {
   return words.empty() ? words : words.substr(1);
 }
 
+// What can be the name of a model of the store.
+bool takes_model(const CLI::App& command) {
+  return command.get_name() == "rm" ||
+         command.get_option_no_throw("--model") != nullptr;
+}
+
 std::string command_words(const CLI::App& program) {
   std::string words;
   for (const CLI::App* command : commands(program)) {
@@ -37,7 +43,7 @@ std::string command_words(const CLI::App& program) {
 void print_bash(const CLI::App& program) {
   fmt::print(
       "_mlxcel() {{\n"
-      "  local word=${{COMP_WORDS[COMP_CWORD]}} options=\n"
+      "  local word=${{COMP_WORDS[COMP_CWORD]}} options= models=\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
       "    COMPREPLY=($(compgen -W \"{} --help --version\" -- \"$word\"))\n"
       "    return\n"
@@ -50,13 +56,20 @@ void print_bash(const CLI::App& program) {
     for (const std::string& alias : command->get_aliases()) {
       names += "|" + alias;
     }
-    fmt::print("    {}) options=\"{}\" ;;\n", names, option_words(*command));
+    fmt::print(
+        "    {}) options=\"{}\"{} ;;\n",
+        names,
+        option_words(*command),
+        takes_model(*command) ? " models=1" : ""
+    );
   }
   fmt::print(
       "  esac\n"
       "  case $word in\n"
       "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
-      "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+      "    *) COMPREPLY=($(compgen -f -- \"$word\"))\n"
+      "      [ -z \"$models\" ] || COMPREPLY+=($(compgen -W \\\n"
+      "        \"$(mlxcel list --quiet 2>/dev/null)\" -- \"$word\")) ;;\n"
       "  esac\n"
       "}}\n"
       "complete -o filenames -F _mlxcel mlxcel\n"
@@ -84,6 +97,13 @@ void print_fish(const CLI::App& program) {
         command->get_name(),
         fish_text(command->get_description())
     );
+    if (takes_model(*command)) {
+      fmt::print(
+          "complete -c mlxcel -n '__fish_seen_subcommand_from {}' -a "
+          "'(mlxcel list --quiet 2>/dev/null)'\n",
+          command->get_name()
+      );
+    }
     for (const CLI::Option* option : command->get_options()) {
       std::string names;
       for (const std::string& name : option->get_snames()) {

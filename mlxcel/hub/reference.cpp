@@ -151,12 +151,12 @@ void refuse_gguf(const std::string& text) {
           ? fmt::format(
                 "[model] {}: one part of a split GGUF file; models are run "
                 "from SafeTensors checkpoints",
-                text
+                quote(text, 300)
             )
           : fmt::format(
                 "[model] {}: models don't run from GGUF files; `mlxcel "
                 "convert FILE.gguf OUT_DIR` makes a model directory of one",
-                text
+                quote(text, 300)
             )
   );
 }
@@ -225,17 +225,22 @@ std::string default_organisation() {
   return name;
 }
 
-void check_revision(const std::string& revision) {
-  bool fine = !revision.empty() && revision.size() <= kMaxRevision &&
-              revision[0] != '-';
-  for (char c : revision) {
-    fine = fine && c > ' ' && c != 0x7f &&
+bool is_revision(const std::string& text) {
+  if (text.empty() || text.size() > kMaxRevision || text[0] == '-') {
+    return false;
+  }
+  bool letters = std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c != 0x7f &&
            std::string_view("\\~^:?*[").find(c) == std::string_view::npos;
-  }
-  for (const std::string& part : split(revision, '/')) {
-    fine = fine && !part.empty() && part != "." && part != "..";
-  }
-  if (!fine) {
+  });
+  std::vector<std::string> parts = split(text, '/');
+  return letters && std::none_of(parts.begin(), parts.end(), [](auto& part) {
+           return part.empty() || part == "." || part == "..";
+         });
+}
+
+void check_revision(const std::string& revision) {
+  if (!is_revision(revision)) {
     fail(
         ErrorCode::usage,
         fmt::format(

@@ -49,8 +49,10 @@ std::string default_organisation();
 /// Whether a text can be one side of owner/name.
 bool is_repository_part(std::string_view text);
 
-/// A branch, tag or commit that can be looked up below a folder. Throws
-/// Error(usage) otherwise.
+/// Whether a text can name a branch, tag or commit and be looked up below a
+/// folder.
+bool is_revision(const std::string& text);
+/// Throws Error(usage) that names --revision if it can't.
 void check_revision(const std::string& revision);
 
 }  // namespace mlxcel::hub

@@ -110,17 +110,14 @@ class Search {
 
   std::optional<Resolution> in_store() {
     root_ = require_store_root(request_.store);
-    if (!any_revision()) {
-      refuse_second_revision();
-      return std::nullopt;
-    }
+    refuse_second_revision();
     auto entry = find_entry(root_, reference_);
-    if (!entry) {
+    if (!entry || (!any_revision() && entry->id != id())) {
       return miss(root_);
     }
     Completeness state = check_completeness(entry->path);
     if (!state.complete()) {
-      partial_ = true;
+      partial_ = entry->id == id();
       return miss(entry->path, state.describe());
     }
     return found(entry->path, Source::store);
@@ -128,17 +125,22 @@ class Search {
 
   void refuse_second_revision() const {
     std::string directory = store_directory(root_, reference_.repository);
-    if (!path_exists(directory)) {
+    if (any_revision() || !path_exists(directory)) {
+      return;
+    }
+    auto there = noted_revision(directory);
+    if (there == request_.revision) {
       return;
     }
     fail(
         ErrorCode::unsupported,
         fmt::format(
-            "[store] {}: the store keeps one revision of a model, and {} is "
+            "[store] {}: the store keeps one revision of a model, and {} {} is "
             "there already. For revision {} give another --models-dir, or "
-            "remove it first with `mlxcel rm {}`",
+            "remove that with `mlxcel rm {}`; without --revision it is used",
             id(),
             directory,
+            there ? "with revision " + quote(*there) : "without a known one",
             quote(request_.revision),
             id()
         )
@@ -149,9 +151,14 @@ class Search {
     require_download();
     DownloadRequest wanted;
     wanted.repository = id();
-    wanted.revision = any_revision() ? kMainRevision : request_.revision;
     std::string directory = store_directory(root_, reference_.repository);
     wanted.directory = directory;
+    if (any_revision()) {
+      wanted.revision = noted_revision(directory).value_or(kMainRevision);
+    } else {
+      wanted.revision = request_.revision;
+      note_revision(directory, request_.revision);
+    }
     announce(
         partial_ ? fmt::format(
                        "{} in {} is incomplete; resuming its download",

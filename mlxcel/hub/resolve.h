@@ -34,9 +34,9 @@ struct Resolution {
 /// (completeness.h), and what the downloader brings into the store. An entry
 /// of the store that isn't complete is resumed, then fetched anew once.
 ///
-/// With a revision ./models and the store are passed over, and a store that
-/// has the repository already makes it an error, because it keeps one
-/// revision of each; a path with one is an error too.
+/// With a revision ./models is passed over, and a store that has another of
+/// the repository, or does not know which, makes it an error: it keeps one of
+/// each. A path with a revision is an error too.
 ///
 /// `downloader` may be null, in a build that has none. Throws Error:
 /// what parse_reference() throws, not_found that lists the places if the

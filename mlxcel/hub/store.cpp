@@ -16,6 +16,8 @@ namespace mlxcel::hub {
 namespace {
 
 constexpr int kMaxDepth = 16;
+constexpr const char* kRevisionFile = ".mlxcel-revision";
+constexpr uint64_t kRevisionLimit = 4096;
 
 bool is_model(const std::string& directory) {
   return file_exists(join_path(directory, "config.json"));
@@ -160,6 +162,28 @@ std::optional<StoreEntry> find_entry(
     return measured(repository.name, alone);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> noted_revision(const std::string& directory) {
+  std::string path = join_path(directory, kRevisionFile);
+  if (!path_exists(path)) {
+    return std::nullopt;
+  }
+  std::string revision = read_file(path, kRevisionLimit);
+  if (!is_revision(revision)) {
+    fail(
+        ErrorCode::invalid_input,
+        fmt::format("[store] {}: {} is no revision", path, quote(revision))
+    );
+  }
+  return revision;
+}
+
+void note_revision(const std::string& directory, const std::string& revision) {
+  os::make_directories(directory);
+  AtomicFile file(join_path(directory, kRevisionFile));
+  file.write(revision);
+  file.commit();
 }
 
 void remove_entry(const std::string& root, const StoreEntry& entry) {

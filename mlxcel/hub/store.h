@@ -50,6 +50,14 @@ std::optional<StoreEntry> find_entry(
     const std::string& root, const Reference& reference
 );
 
+/// The revision that note_revision() wrote into an entry; nothing if it wrote
+/// none there, as for main. Throws Error naming the file if it holds none.
+std::optional<std::string> noted_revision(const std::string& directory);
+/// Writes down that an entry holds, or is about to hold, a revision other than
+/// main, so that it is never filled up from another. Makes the directory.
+/// Throws Error(io).
+void note_revision(const std::string& directory, const std::string& revision);
+
 /// Deletes an entry, and its owner's folder if that is empty then. An entry
 /// that is a link loses the link alone; links in it are not followed. Throws
 /// Error naming what can't be removed, or an owner's folder that is a link

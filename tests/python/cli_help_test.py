@@ -46,6 +46,15 @@ def test_aliases(alias, command):
     assert run(alias, "--help").text == run(command, "--help").text
 
 
+@pytest.mark.parametrize("command", [
+    "run", "generate", "score", "template", "bench", "tokenize", "detokenize"])
+def test_commands_with_a_model_take_names(command):
+    text = run(command, "--help").text
+    for option in ["--model", "--models-dir", "--revision", "--offline"]:
+        assert option in text, option
+    assert "OWNER/NAME" in text
+
+
 def test_version():
     result = run("--version")
     assert result.status == 0 and result.err == ""
@@ -108,8 +117,10 @@ def test_unknown_device(letters):  # noqa: F811
     assert result.status == 2 and "MLXCEL_DEVICE" in result.err
 
 
-def complete(shell_function, *words):
+def complete(shell_function, *words, store=""):
+    """`store`: what `mlxcel list --quiet` prints."""
     script = shell_function + (
+        f"\nmlxcel() {{ printf '{store}'; }}"
         "\nCOMP_WORDS=(" + " ".join(words) + ")\n"
         f"COMP_CWORD={len(words) - 1}\n_mlxcel\n"
         'printf "%s\\n" "${COMPREPLY[@]}"\n')
@@ -130,6 +141,11 @@ def test_bash_completion(tmp_path):
     assert complete(script, "mlxcel", "gen", "--max") == ["--max-tokens"]
     assert "--logits" in complete(script, "mlxcel", "score", "--")
     assert "--logits" not in complete(script, "mlxcel", "run", "--")
+    store = "one/model\\ntwo/model\\n"
+    for command in ("run", "rm", "gen", "tokenize"):
+        assert complete(script, "mlxcel", command, "one/", store=store) == [
+            "one/model"]
+    assert complete(script, "mlxcel", "convert", "one/", store=store) == []
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

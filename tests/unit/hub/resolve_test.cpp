@@ -209,6 +209,41 @@ TEST_F(Resolve, Revisions) {
   }
 }
 
+TEST_F(Resolve, TheSameRevisionAgain) {
+  request_.revision = "v2";
+  downloader_.failing = true;
+  EXPECT_ERROR(run(), "connection lost");
+  downloader_.failing = false;
+  // Resumed, also by who doesn't say it, and not with files of main.
+  request_.revision = "";
+  downloader_.brings = {{}, {"config.json"}, {"model.safetensors"}};
+  EXPECT_EQ(run().source, Source::download);
+  for (const DownloadRequest& asked : downloader_.requests) {
+    EXPECT_EQ(asked.revision, "v2");
+  }
+  EXPECT_EQ(downloader_.requests.size(), 3u);
+  EXPECT_EQ(run().source, Source::store);
+  request_.revision = "v2";
+  EXPECT_EQ(run().source, Source::store);
+  for (const char* other : {"main", "v3"}) {
+    request_.revision = other;
+    EXPECT_ERROR(run(), "with revision \"v2\" is there already");
+  }
+  dir_.write(std::string(kStore) + "/.mlxcel-revision", "../x");
+  EXPECT_ERROR(run(), ".mlxcel-revision: \"../x\" is no revision");
+}
+
+TEST_F(Resolve, NameAloneInTheRoot) {
+  request_.reference = "n";
+  std::string alone = put(".cache/mlxcel/models/n");
+  EXPECT_EQ(run().directory, alone);
+  fs::remove(alone + "/model.safetensors");
+  // It can't be resumed: nobody knows whose it is.
+  downloader_.brings = {kWhole};
+  EXPECT_EQ(run().directory, dir_ / ".cache/mlxcel/models/mlx-community/n");
+  EXPECT_NE(announced_.at(1).find("Downloading"), std::string::npos);
+}
+
 TEST_F(Resolve, ARevisionPassesOverIncompleteEntriesToo) {
   put(kStore, {"model.safetensors.part"});
   request_.revision = "v2";
