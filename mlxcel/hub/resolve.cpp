@@ -167,7 +167,7 @@ class Search {
                    )
                  : fmt::format("Downloading {} into {}", id(), directory)
     );
-    downloader_->download(wanted);
+    download(wanted);
     Completeness state = check_completeness(directory);
     if (!state.complete() && partial_) {
       announce(fmt::format(
@@ -176,7 +176,7 @@ class Search {
           state.describe()
       ));
       wanted.force = true;
-      downloader_->download(wanted);
+      download(wanted);
       state = check_completeness(directory);
     }
     if (!state.complete()) {
@@ -192,6 +192,15 @@ class Search {
       );
     }
     return found(directory, Source::download);
+  }
+
+  void download(const DownloadRequest& wanted) const {
+    try {
+      downloader_->download(wanted);
+    } catch (...) {
+      remove_empty_entry(wanted.directory);
+      throw;
+    }
   }
 
   void require_download() const {

@@ -125,7 +125,7 @@ std::vector<StoreEntry> list_store(const std::string& root) {
     for (const std::string& second : folders(path)) {
       std::string model = join_path(path, second);
       if (is_model(model)) {
-        entries.push_back(measured(first + "/" + second, model));
+        entries.push_back(measured(Repository{first, second}.id(), model));
       }
     }
   }
@@ -184,6 +184,20 @@ void note_revision(const std::string& directory, const std::string& revision) {
   AtomicFile file(join_path(directory, kRevisionFile));
   file.write(revision);
   file.commit();
+}
+
+void remove_empty_entry(const std::string& directory) {
+  // Links are what somebody put there.
+  std::string owner = parent_path(directory);
+  if (!directory_exists(directory) || is_link(directory) || is_link(owner)) {
+    return;
+  }
+  std::vector<std::string> names = os::list_directory(directory);
+  if (names.empty() || names == std::vector<std::string>{kRevisionFile}) {
+    os::remove_path(join_path(directory, kRevisionFile));
+    os::remove_path(directory);
+    os::remove_path(owner);
+  }
 }
 
 void remove_entry(const std::string& root, const StoreEntry& entry) {

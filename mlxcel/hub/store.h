@@ -58,6 +58,10 @@ std::optional<std::string> noted_revision(const std::string& directory);
 /// Throws Error(io).
 void note_revision(const std::string& directory, const std::string& revision);
 
+/// Removes a directory that holds nothing but such a note, and its owner's
+/// folder if that is empty then: a download that brought nothing leaves none.
+void remove_empty_entry(const std::string& directory);
+
 /// Deletes an entry, and its owner's folder if that is empty then. An entry
 /// that is a link loses the link alone; links in it are not followed. Throws
 /// Error naming what can't be removed, or an owner's folder that is a link

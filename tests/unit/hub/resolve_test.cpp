@@ -210,18 +210,35 @@ TEST_F(Resolve, Revisions) {
 }
 
 TEST_F(Resolve, TheSameRevisionAgain) {
-  request_.revision = "v2";
   downloader_.failing = true;
+  // One that brought nothing leaves nothing.
+  request_.revision = "typo";
+  EXPECT_ERROR(run(), "connection lost");
+  EXPECT_FALSE(fs::exists(dir_ / ".cache/mlxcel/models/o"));
+  put("elsewhere/n", {});
+  fs::create_directory_symlink(
+      dir_ / "elsewhere", dir_ / ".cache/mlxcel/models/o"
+  );
+  request_.revision = "";
+  EXPECT_ERROR(run(), "connection lost");
+  EXPECT_TRUE(fs::exists(dir_ / ".cache/mlxcel/models/o/n"));
+  fs::remove(dir_ / ".cache/mlxcel/models/o");
+  downloader_.requests.clear();
+  request_.revision = "typo";
+  EXPECT_ERROR(run(), "connection lost");
+  request_.revision = "v2";
+  downloader_.brings = {{}, {"tokenizer.json"}, {}, {"config.json"}};
   EXPECT_ERROR(run(), "connection lost");
   downloader_.failing = false;
   // Resumed, also by who doesn't say it, and not with files of main.
   request_.revision = "";
-  downloader_.brings = {{}, {"config.json"}, {"model.safetensors"}};
+  EXPECT_ERROR(run(), "missing: *.safetensors");
+  downloader_.brings.push_back({"model.safetensors"});
   EXPECT_EQ(run().source, Source::download);
-  for (const DownloadRequest& asked : downloader_.requests) {
-    EXPECT_EQ(asked.revision, "v2");
+  EXPECT_EQ(downloader_.requests.size(), 5u);
+  for (size_t i = 1; i < downloader_.requests.size(); ++i) {
+    EXPECT_EQ(downloader_.requests[i].revision, "v2");
   }
-  EXPECT_EQ(downloader_.requests.size(), 3u);
   EXPECT_EQ(run().source, Source::store);
   request_.revision = "v2";
   EXPECT_EQ(run().source, Source::store);
