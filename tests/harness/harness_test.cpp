@@ -161,6 +161,10 @@ TEST_P(HarnessStableSubject, GivesARowTheSameBitsInAnyCompany) {
         affine(5, 32),
         affine(3, 128),
         affine(2, 64),
+        affine(1, 64),
+        WeightFormat{QuantMode::mxfp4, DType::u8, 4, 32},
+        WeightFormat{QuantMode::mxfp8, DType::u8, 8, 32},
+        WeightFormat{QuantMode::nvfp4, DType::u8, 4, 16},
         dense(DType::bf16),
         dense(DType::f16),
         dense(DType::f32)}) {

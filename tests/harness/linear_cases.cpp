@@ -128,10 +128,9 @@ Rows run_linear(const LinearData& data, Backend& on) {
   return {outputs, std::move(y), data.gate ? 0 : usual};
 }
 
-Case linear_case(const LinearData& data, bool required = true) {
+Case linear_case(const LinearData& data) {
   Case item;
   item.name = describe(data);
-  item.required = required;
   item.bounds = data.gate ? kGated : kProduct;
   for (const PartData& part : data.parts) {
     item.formats.push_back(part.format);
@@ -145,7 +144,7 @@ Case linear_case(const LinearData& data, bool required = true) {
 std::vector<Case> affine_cases() {
   std::vector<Case> cases;
   size_t number = 0;
-  for (int bits : {2, 3, 4, 5, 6, 8}) {
+  for (int bits : {1, 2, 3, 4, 5, 6, 8}) {
     for (int group : {32, 64, 128}) {
       for (DType dtype : kFloats) {
         LinearData data;
@@ -166,12 +165,23 @@ std::vector<Case> block_float_cases() {
        {WeightFormat{QuantMode::mxfp4, DType::u8, 4, 32},
         WeightFormat{QuantMode::mxfp8, DType::u8, 8, 32},
         WeightFormat{QuantMode::nvfp4, DType::u8, 4, 16}}) {
-    LinearData data;
-    data.parts = {{37, format, true}};
-    data.cols = 96;
-    data.pieces = company();
-    data.offset = 3;
-    cases.push_back(linear_case(data, false));
+    size_t number = 0;
+    for (int64_t rows : {1, 16, 37, 131}) {
+      for (int64_t cols : {32, 96, 160, 256, 544, 1056}) {
+        LinearData data;
+        data.parts = {{rows, format, number % 2 == 0}};
+        data.cols = cols;
+        data.pieces = company();
+        data.offset = number++ % 6;
+        cases.push_back(linear_case(data));
+      }
+    }
+    LinearData gate;
+    gate.parts = {{43, format, true}, {43, affine(4, 64), true}};
+    gate.cols = 256;
+    gate.pieces = company();
+    gate.gate = Activation::silu;
+    cases.push_back(linear_case(gate));
   }
   return cases;
 }
@@ -289,7 +299,14 @@ std::vector<Case> logits_cases() {
     float softcap;
   };
   for (const WeightFormat& format :
-       {affine(4, 64), affine(8, 32), affine(6, 64), dense(DType::bf16)}) {
+       {affine(4, 64),
+        affine(8, 32),
+        affine(6, 64),
+        affine(1, 64),
+        WeightFormat{QuantMode::mxfp4, DType::u8, 4, 32},
+        WeightFormat{QuantMode::mxfp8, DType::u8, 8, 32},
+        WeightFormat{QuantMode::nvfp4, DType::u8, 4, 16},
+        dense(DType::bf16)}) {
     for (Head head : {Head{1, 0}, Head{0.25F, 0}, Head{1, 30}, Head{2, 5}}) {
       Case item;
       item.name = "logits " + format.describe() + " times " +

@@ -106,7 +106,7 @@ std::vector<Case> embed_cases() {
       {QuantMode::nvfp4, DType::u8, 4, 16}};
   for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     formats.push_back(dense(dtype));
-    for (int bits : {2, 3, 4, 5, 6, 8}) {
+    for (int bits : {1, 2, 3, 4, 5, 6, 8}) {
       for (int group : {32, 64, 128}) {
         formats.push_back(affine(bits, group, dtype));
       }
@@ -119,8 +119,6 @@ std::vector<Case> embed_cases() {
                 std::string(dtype_name(format.dtype));
     item.operation = Operation::embed;
     item.formats = {format};
-    item.required =
-        format.mode == QuantMode::dense || format.mode == QuantMode::affine;
     item.bounds = kHalfRows;
     item.run = [=](Backend& on) -> Rows {
       int64_t cols = format.mode == QuantMode::dense ? 77 : 384;

@@ -26,6 +26,30 @@ ScaleType scale_type(DType dtype) {
   }
 }
 
+ScaleType scale_type(const WeightFormat& format) {
+  switch (format.mode) {
+    case QuantMode::mxfp4:
+    case QuantMode::mxfp8:
+      return ScaleType::e8m0;
+    case QuantMode::nvfp4:
+      return ScaleType::e4m3;
+    default:
+      return scale_type(format.dtype);
+  }
+}
+
+Coding coding_of(const WeightFormat& format) {
+  switch (format.mode) {
+    case QuantMode::mxfp4:
+    case QuantMode::nvfp4:
+      return Coding::e2m1;
+    case QuantMode::mxfp8:
+      return Coding::e4m3;
+    default:
+      return Coding::affine;
+  }
+}
+
 Function function_of(std::optional<Activation> activation) {
   if (!activation) {
     return Function::none;
@@ -77,7 +101,9 @@ CpuLinear::Part make_part(const LinearWeight& source) {
   if (format.bits > 0) {
     int64_t bytes = source.rows * format.scale_bytes;
     part.scales = plane(source.scales, "scales", bytes, source);
-    part.biases = plane(source.biases, "biases", bytes, source);
+    part.biases = format.coding == Coding::affine
+                      ? plane(source.biases, "biases", bytes, source)
+                      : part.scales;  // never read
   }
   if (source.bias) {
     part.bias = to_float(*source.bias);
@@ -89,7 +115,8 @@ CpuLinear::Part make_part(const LinearWeight& source) {
 
 RowFormat row_format(const WeightFormat& format, int64_t cols) {
   RowFormat result{};
-  result.type = scale_type(format.dtype);
+  result.type = scale_type(format);
+  result.coding = coding_of(format);
   result.cols = cols;
   if (format.mode == QuantMode::dense) {
     result.code_bytes = cols * dtype_size(format.dtype);
@@ -119,17 +146,23 @@ RowSpan part_rows(
 }
 
 bool has_kernels(const WeightFormat& format) {
-  if (!is_weight_float(format.dtype)) {
-    return false;
-  }
-  if (format.mode == QuantMode::dense) {
-    return true;
-  }
-  constexpr int kBits[] = {2, 3, 4, 5, 6, 8};
+  constexpr int kBits[] = {1, 2, 3, 4, 5, 6, 8};
   constexpr int kGroups[] = {32, 64, 128};
-  return format.mode == QuantMode::affine &&
-         std::ranges::find(kBits, format.bits) != std::end(kBits) &&
-         std::ranges::find(kGroups, format.group) != std::end(kGroups);
+  switch (format.mode) {
+    case QuantMode::dense:
+      return is_weight_float(format.dtype);
+    case QuantMode::affine:
+      return is_weight_float(format.dtype) &&
+             std::ranges::find(kBits, format.bits) != std::end(kBits) &&
+             std::ranges::find(kGroups, format.group) != std::end(kGroups);
+    case QuantMode::mxfp4:
+      return format.bits == 4 && format.group == 32;
+    case QuantMode::mxfp8:
+      return format.bits == 8 && format.group == 32;
+    case QuantMode::nvfp4:
+      return format.bits == 4 && format.group == 16;
+  }
+  return false;
 }
 
 std::shared_ptr<const CpuLinear> make_cpu_linear(const WeightGroup& group) {
@@ -167,7 +200,7 @@ bool MatmulJob::same_kernel(int a, int b) const {
   const RowFormat& left = format(a);
   const RowFormat& right = format(b);
   return a == b || (left.bits == right.bits && left.group == right.group &&
-                    left.type == right.type);
+                    left.type == right.type && left.coding == right.coding);
 }
 
 void MatmulJob::quantize(Order (*order_of)(int bits)) {
@@ -313,9 +346,9 @@ void gather_rows(
   static const MatmulKernels& kernels = matmul_kernels(chosen_isa());
   CpuLinear::Part part;
   part.codes = table.codes.bytes().data();
-  if (table.scales && table.biases) {
+  if (table.scales) {
     part.scales = table.scales->bytes().data();
-    part.biases = table.biases->bytes().data();
+    part.biases = table.biases ? table.biases->bytes().data() : part.scales;
   }
   RowFormat format = row_format(table.format, table.cols);
   for (int32_t id : ids) {

@@ -108,8 +108,8 @@ struct Codes {
           _mm256_castsi128_si256(load_16(p)), load_16(p + kUpper), 1
       );
     }
-    int64_t low;
-    __builtin_memcpy(&low, p, 8);
+    int64_t low = 0;
+    __builtin_memcpy(&low, p, Bits == 1 ? 4 : 8);
     int32_t high = 0;
     if constexpr (Bits == 3) {
       __builtin_memcpy(&high, p + 8, 4);

@@ -33,6 +33,8 @@ void multiply_pair(
     case ScaleType::bf16:
       Isa::template multiply<T>(ScaleType::bf16, rows, cols, x, ldx, values);
       break;
+    default:  // scales only
+      break;
   }
   for (int s = 0; s < 2; ++s) {
     for (int t = 0; t < T && out[s] != nullptr; ++t) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "mlxcel/backend/cpu/block_float.h"
 #include "mlxcel/backend/cpu/matmul_finish.h"
 #include "mlxcel/backend/cpu/matmul_kernels.h"
 #include "mlxcel/backend/cpu/simd_generic.h"
@@ -20,6 +21,9 @@ float load_value(ScaleType type, const std::byte* plane, int64_t index) {
       return f16_to_float(load_le<uint16_t>(plane + 2 * index));
     case ScaleType::bf16:
       return bf16_to_float(load_le<uint16_t>(plane + 2 * index));
+    case ScaleType::e8m0:
+    case ScaleType::e4m3:
+      return block_scale(type, std::to_integer<uint8_t>(plane[index]));
   }
   return 0;
 }
@@ -132,6 +136,10 @@ void dequantize(
   for (int64_t i = begin; i < begin + cols; ++i) {
     if (format.bits == 0) {
       out[i - begin] = load_value(format.type, row.codes, i);
+    } else if (format.coding != Coding::affine) {
+      int code = load_code(row.codes, format.bits, i);
+      out[i - begin] = block_value(format.coding, static_cast<uint8_t>(code)) *
+                       load_value(format.type, row.scales, i / format.group);
     } else {
       int64_t g = i / format.group;
       out[i - begin] =

@@ -11,12 +11,18 @@
 /// that no such code ends up in a function that other processors run.
 namespace mlxcel::backend::cpu {
 
-enum class ScaleType : uint8_t { f32, f16, bf16 };
+enum class ScaleType : uint8_t { f32, f16, bf16, e8m0, e4m3 };
+
+/// What a code stands for: itself, times a scale plus a bias, or a small
+/// float, times a scale (OCP Microscaling Formats 1.0).
+enum class Coding : uint8_t { affine, e2m1, e4m3 };
 
 /// How the rows of a matrix are stored. Quantised (bits > 0): `type` is that
-/// of scales and biases. Dense (bits 0): of the values.
+/// of scales and biases; small floats have no biases. Dense (bits 0): of the
+/// values.
 struct RowFormat {
   ScaleType type;
+  Coding coding;
   int bits;
   int group;
   int64_t cols;
@@ -158,7 +164,8 @@ struct MatmulKernels {
     float* tile,
     int64_t ld_tile);
   /// Columns [begin, begin + cols) of one row as float32; begin and cols are
-  /// multiples of 32 unless the format is dense.
+  /// multiples of 32 (of the group if that is smaller) unless the format is
+  /// dense.
   void (*dequantize
   )(const RowFormat& format,
     const RowSpan& row,

@@ -21,6 +21,11 @@ RowSpan part_rows(
     int64_t rows
 );
 
+/// Whether there are kernels for int8 activations.
+inline bool has_int8(const RowFormat& format) {
+  return format.bits > 0 && format.coding == Coding::affine;
+}
+
 /// What is worked out once per weight.
 struct LinearPlan {
   std::vector<RowFormat> formats;  // of the parts
@@ -157,7 +162,7 @@ struct MatmulJob {
   }
   /// Whether the part is multiplied with int8 activations.
   bool is_int8(int index) const {
-    return mode == ActivationMode::int8 && format(index).bits > 0;
+    return mode == ActivationMode::int8 && has_int8(format(index));
   }
   bool same_kernel(int a, int b) const;
   /// Quantises the activations in each order that the parts want. `order_of`

@@ -1,3 +1,4 @@
+#include "mlxcel/backend/cpu/block_float_x86.h"
 #include "mlxcel/backend/cpu/matmul_avx2.h"
 #include "mlxcel/backend/cpu/matmul_finish.h"
 #include "mlxcel/backend/cpu/simd_avx2.h"
@@ -203,6 +204,10 @@ void dequantize(
     int64_t cols,
     float* out
 ) {
+  if (format.coding != Coding::affine) {
+    dequantize_block(format, row, begin, cols, out);
+    return;
+  }
   if (format.bits > 0) {
     with_bits(format.bits, [&](auto bits) {
       dequantize_bits<bits.value>(format, row, begin, cols, out);

@@ -24,6 +24,8 @@ __attribute__((always_inline)) static inline void unroll(F&& f) {
 template <typename F>
 __attribute__((always_inline)) static inline void with_bits(int bits, F&& f) {
   switch (bits) {
+    case 1:
+      return f(Constant<1>());
     case 2:
       return f(Constant<2>());
     case 3:

@@ -42,6 +42,19 @@ class GraphEmbedding final : public EmbeddingSource {
       return mx::astype(rows(planes_.codes), type_, stream_);
     }
     mx::array scales = rows(*planes_.scales);
+    if (planes_.format.bits == 1) {
+      if (type_ == mx::float32) {  // exact: not rounded
+        scales = mx::astype(scales, type_, stream_);
+      }
+      mx::array values = one_bit_values(
+          rows(planes_.codes),
+          scales,
+          rows(*planes_.biases),
+          planes_.format.group,
+          stream_
+      );
+      return mx::astype(values, type_, stream_);
+    }
     std::optional<mx::array> biases;
     if (planes_.biases) {
       scales = mx::astype(scales, type_, stream_);

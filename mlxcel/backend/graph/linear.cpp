@@ -75,6 +75,13 @@ mx::array product(
   mx::array y(0);
   if (planes.format.mode == QuantMode::dense) {
     y = mx::matmul(x, mx::transpose(planes.codes, s), s);
+  } else if (planes.format.bits == 1) {
+    // MLX has no product for one bit.
+    mx::array w = one_bit_values(
+        planes.codes, *planes.scales, *planes.biases, planes.format.group, s
+    );
+    mx::array a = mx::astype(x, type, s);
+    y = mx::matmul(a, mx::transpose(mx::astype(w, type, s), s), s);
   } else {
     mx::Dtype inner = wide ? mx::float32 : type;
     y = mx::astype(quantized_product(planes, x, inner, s), type, s);
@@ -126,7 +133,7 @@ bool is_supported(const WeightFormat& format) {
       return is_weight_float(format.dtype);
     case QuantMode::affine:
       return is_weight_float(format.dtype) &&
-             is_one_of(format.bits, {2, 3, 4, 5, 6, 8}) &&
+             is_one_of(format.bits, {1, 2, 3, 4, 5, 6, 8}) &&
              is_one_of(format.group, {32, 64, 128});
     case QuantMode::mxfp4:
       return format.bits == 4 && format.group == 32;
@@ -136,6 +143,39 @@ bool is_supported(const WeightFormat& format) {
       return format.bits == 4 && format.group == 16;
   }
   return false;
+}
+
+mx::array one_bit_values(
+    const mx::array& codes,
+    const mx::array& scales,
+    const mx::array& biases,
+    int group,
+    mx::Stream s
+) {
+  mx::Shape shape = codes.shape();
+  int cols = shape.back() * 32;
+  mx::array word = mx::expand_dims(codes, -1, s);
+  mx::array shifts = mx::arange(0, 32, mx::uint32, s);
+  mx::array bits = mx::bitwise_and(
+      mx::right_shift(word, shifts, s), mx::array(1U, mx::uint32), s
+  );
+  shape.back() = cols / group;
+  shape.push_back(group);
+  auto wide = [&](const mx::array& plane) {
+    return mx::expand_dims(mx::astype(plane, mx::float32, s), -1, s);
+  };
+  mx::array values = mx::add(
+      mx::multiply(
+          mx::astype(mx::reshape(bits, shape, s), mx::float32, s),
+          wide(scales),
+          s
+      ),
+      wide(biases),
+      s
+  );
+  shape.pop_back();
+  shape.back() = cols;
+  return mx::astype(mx::reshape(values, shape, s), scales.dtype(), s);
 }
 
 Planes make_planes(const LinearWeight& weight) {

@@ -29,6 +29,16 @@ bool is_supported(const WeightFormat& format);
 /// Throws Error(unsupported) naming the matrix unless is_supported().
 Planes make_planes(const LinearWeight& weight);
 
+/// Values of 1-bit codes [..., cols / 32], in the type of the scales: scale
+/// and bias are added in float32 and rounded once.
+mx::array one_bit_values(
+    const mx::array& codes,
+    const mx::array& scales,
+    const mx::array& biases,
+    int group,
+    mx::Stream s
+);
+
 /// f(x), in plain operations.
 mx::array activate(Activation activation, const mx::array& x, mx::Stream s);
 

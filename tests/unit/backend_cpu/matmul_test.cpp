@@ -79,6 +79,52 @@ WeightFormat dense(DType dtype) {
   return {QuantMode::dense, dtype, 0, 0};
 }
 
+WeightFormat block(QuantMode mode) {
+  bool nvidia = mode == QuantMode::nvfp4;
+  bool eight = mode == QuantMode::mxfp8;
+  return {mode, DType::u8, eight ? 8 : 4, nvidia ? 16 : 32};
+}
+
+constexpr QuantMode kBlockModes[] = {
+    QuantMode::mxfp4, QuantMode::mxfp8, QuantMode::nvfp4};
+
+std::shared_ptr<const WeightSource> random_bytes(
+    int64_t count, Random& random, size_t offset, int mask
+) {
+  std::vector<std::byte> bytes(static_cast<size_t>(count));
+  for (std::byte& byte : bytes) {
+    byte = static_cast<std::byte>(static_cast<int>(random()) & mask);
+  }
+  return std::make_shared<OffsetSource>(bytes, offset);
+}
+
+/// Any codes (of E4M3 the finite ones up to 2) and scales that give rows of
+/// about unit norm.
+void make_block_float(LinearWeight& weight, Random& random, size_t offset) {
+  const WeightFormat& format = weight.format;
+  int64_t words = weight.cols * format.bits / 32;
+  weight.codes = {DType::u32, {weight.rows, words}, Component::core, nullptr};
+  int mask = format.bits == 8 ? 0xbf : 0xff;
+  weight.codes.source =
+      random_bytes(weight.rows * words * 4, random, offset, mask);
+  int64_t groups = weight.cols / format.group;
+  double rms = format.bits == 8 ? 0.6 : 2.9;
+  int exponent = static_cast<int>(std::lround(
+      -std::log2(2 * rms * std::sqrt(static_cast<double>(weight.cols)))
+  ));
+  std::vector<std::byte> scales;
+  for (int64_t i = 0; i < weight.rows * groups; ++i) {
+    int byte = 127 + exponent + static_cast<int>(random() % 2);
+    if (format.mode == QuantMode::nvfp4) {
+      byte = std::max(7 + exponent, 0) * 8 + static_cast<int>(random() % 8);
+    }
+    scales.push_back(static_cast<std::byte>(byte));
+  }
+  Weight plane{DType::u8, {weight.rows, groups}, Component::core, nullptr};
+  plane.source = std::make_shared<OffsetSource>(scales, (offset * 3) % 8);
+  weight.scales = plane;
+}
+
 /// A matrix of Gaussian values of about unit variance per row sum.
 LinearWeight make_matrix(
     const WeightFormat& format,
@@ -100,6 +146,10 @@ LinearWeight make_matrix(
         format.dtype,
         offset
     );
+    return weight;
+  }
+  if (format.mode != QuantMode::affine) {
+    make_block_float(weight, random, offset);
     return weight;
   }
   int64_t words = cols * format.bits / 32;
@@ -220,7 +270,7 @@ double largest_error(
 
 std::vector<WeightFormat> affine_formats() {
   std::vector<WeightFormat> formats;
-  for (int bits : {2, 3, 4, 5, 6, 8}) {
+  for (int bits : {1, 2, 3, 4, 5, 6, 8}) {
     for (int group : {32, 64, 128}) {
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
         formats.push_back(affine(bits, group, dtype));
@@ -301,6 +351,24 @@ TEST(CpuMatmul, EveryAffineFormatMatchesItsDefinition) {
   });
 }
 
+TEST(CpuMatmul, BlockFloatsMatchTheirDefinition) {
+  for_each_variant([](const Options& options) {
+    for (QuantMode mode : kBlockModes) {
+      WeightFormat format = block(mode);
+      for (int64_t groups : {1, 2, 3, 5, 8, 9, 15, 16, 17, 31, 40}) {
+        for (int64_t count : {1, 2, 3, 7, 24, 25}) {
+          size_t offset = static_cast<size_t>(groups + count) % 6;
+          check(format, 37, groups * format.group, count, options, offset);
+        }
+      }
+      check(format, 20, 4096 + 96, 13, options, 1);
+      for (int64_t rows : {1, 2, 8, 15, 16, 64, 131}) {
+        check(format, rows, 192, 5, options, 3);
+      }
+    }
+  });
+}
+
 TEST(CpuMatmul, DenseFormatsMatchTheirDefinition) {
   for_each_variant([](const Options& options) {
     for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
@@ -322,7 +390,7 @@ TEST(CpuMatmul, ShapesAndOffsets) {
       }
     }
     for (size_t offset : {1, 2, 3, 5}) {
-      for (int bits : {2, 3, 4, 5, 6, 8}) {
+      for (int bits : {1, 2, 3, 4, 5, 6, 8}) {
         check(affine(bits, 32, DType::f32), 50, 96, 2, options, offset);
         check(affine(bits, 64, DType::bf16), 50, 576, 2, options, offset);
       }
@@ -608,6 +676,9 @@ TEST(CpuMatmul, GatherRowsOfEveryFormat) {
   for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     formats.push_back(dense(dtype));
   }
+  for (QuantMode mode : kBlockModes) {
+    formats.push_back(block(mode));
+  }
   for (const WeightFormat& format : formats) {
     for (size_t offset : {0, 3}) {
       Random random(9);
@@ -628,7 +699,7 @@ TEST(CpuMatmul, GatherRowsOfEveryFormat) {
 }
 
 TEST(CpuMatmul, RefusesWhatItHasNoKernelsFor) {
-  EXPECT_FALSE(has_kernels({QuantMode::mxfp4, DType::u8, 4, 32}));
+  EXPECT_FALSE(has_kernels({QuantMode::mxfp4, DType::u8, 4, 16}));
   EXPECT_FALSE(has_kernels(affine(7, 32, DType::f16)));
   EXPECT_FALSE(has_kernels(affine(4, 16, DType::f16)));
   EXPECT_FALSE(has_kernels(dense(DType::f64)));
@@ -636,7 +707,7 @@ TEST(CpuMatmul, RefusesWhatItHasNoKernelsFor) {
   Random random(1);
   LinearWeight weight = make_matrix(affine(4, 32, DType::f16), 2, 64, random);
   weight.path = "model.layers.7.mlp.up_proj";
-  weight.format.mode = QuantMode::mxfp4;
+  weight.format.bits = 7;
   try {
     make_cpu_linear({{weight}});
     FAIL();

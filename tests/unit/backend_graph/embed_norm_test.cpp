@@ -31,6 +31,7 @@ TEST(GraphEmbed, GathersAndScalesRowsOfEveryFormat) {
        {dense(DType::f32),
         dense(DType::f16),
         dense(DType::bf16),
+        affine(1, 64),
         affine(2, 32),
         affine(3, 64, DType::f16),
         affine(4, 64),

@@ -24,7 +24,7 @@ std::vector<WeightFormat> formats() {
   std::vector<WeightFormat> all;
   for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     all.push_back(dense(dtype));
-    for (int bits : {2, 3, 4, 5, 6, 8}) {
+    for (int bits : {1, 2, 3, 4, 5, 6, 8}) {
       for (int group : {32, 64, 128}) {
         all.push_back(affine(bits, group, dtype));
       }
