@@ -5,8 +5,10 @@
 
 #include "apps/interrupt.h"
 #include "mlxcel/chat/template_error.h"
+#include "mlxcel/config/config.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/loading/load_request.h"
 
 namespace mlxcel::apps {
 
@@ -16,15 +18,127 @@ void print_token_ids(const char* what, const std::vector<int32_t>& ids) {
   fmt::print(stderr, "{} ids: [{}]\n", what, fmt::join(ids, ", "));
 }
 
+std::vector<int32_t> encode(
+    const Tokenizer& tokenizer,
+    const std::optional<ChatTemplate>& chat_template,
+    bool use_template,
+    const std::vector<ChatMessage>& conversation
+) {
+  if (!use_template) {
+    return encode_rendered_prompt(tokenizer, joined_prompt(conversation));
+  }
+  if (!chat_template) {
+    return encode_rendered_prompt(tokenizer, plain_prompt(conversation));
+  }
+  try {
+    RenderInput input(to_messages(conversation));
+    return encode_rendered_prompt(tokenizer, chat_template->render(input));
+  } catch (const TemplateError& error) {
+    fail(
+        ErrorCode::invalid_input,
+        error.message() + "; --no-chat-template does without the template"
+    );
+  }
+}
+
+/// Asks before the weights are loaded whether the model will fit.
+class MemoryCheck {
+ public:
+  MemoryCheck(
+      const SamplingOptions& sampling,
+      bool use_template,
+      const Preflight& preflight,
+      const std::vector<ChatMessage>& first,
+      const LoadOptions& load
+  )
+      : sampling_(sampling),
+        use_template_(use_template),
+        preflight_(preflight),
+        first_(first) {
+    request_.backend = load.backend;
+    request_.chunk = prefill_chunk();
+  }
+
+  // A reply may fill the whole context. If even that fits, nobody needs to
+  // know how long the prompt is: reading a tokenizer takes its time, and is
+  // done beside the weights otherwise.
+  std::shared_ptr<const Tokenizer> run(
+      const LoadRequest& checkpoint, std::optional<MemoryEstimate>& estimate
+  ) {
+    request_.context =
+        resolve_context(context_window(checkpoint.config), sampling_.context);
+    TensorListing listing = list_tensors(checkpoint.directory);
+    CheckpointOutline outline{
+        checkpoint.entry, checkpoint.config, &listing, ""};
+    MemoryEstimate measured = estimate_memory(outline, request_);
+    bool over = measured.fits(memory_budget(memory_facts())) == false;
+    std::shared_ptr<const Tokenizer> tokenizer;
+    bool bounded = !first_.empty() && sampling_.max_tokens >= 0;
+    if (bounded && (over || preflight_.estimate)) {
+      tokenizer = Tokenizer::load(checkpoint.directory);
+      int64_t prompt = prompt_tokens(*tokenizer, checkpoint.directory);
+      request_.context = std::max<int64_t>(
+          1, std::min(request_.context, prompt + sampling_.max_tokens)
+      );
+      measured = estimate_memory(outline, request_);
+    }
+    preflight_.judge(outline, measured, request_);
+    if (preflight_.estimate) {
+      estimate = std::move(measured);
+    }
+    return tokenizer;
+  }
+
+ private:
+  int64_t prompt_tokens(
+      const Tokenizer& tokenizer, const std::string& directory
+  ) const {
+    std::optional<ChatTemplate> chat_template;
+    if (use_template_) {
+      chat_template = ChatTemplate::load(directory);
+    }
+    return static_cast<int64_t>(
+        encode(tokenizer, chat_template, use_template_, first_).size()
+    );
+  }
+
+  const SamplingOptions& sampling_;
+  bool use_template_;
+  const Preflight& preflight_;
+  const std::vector<ChatMessage>& first_;
+  MemoryRequest request_;
+};
+
+Checkpoint load_checked(
+    const std::string& directory,
+    const ModelOptions& model,
+    const SamplingOptions& sampling,
+    bool use_template,
+    const Preflight& preflight,
+    const std::vector<ChatMessage>& first,
+    std::optional<MemoryEstimate>& estimate
+) {
+  LoadOptions load = model.load_options();
+  MemoryCheck check(sampling, use_template, preflight, first, load);
+  load.before_weights = [&](const LoadRequest& checkpoint) {
+    return check.run(checkpoint, estimate);
+  };
+  return load_model(directory, load);
+}
+
 }  // namespace
 
 ChatSession::ChatSession(
     const std::string& directory,
     const ModelOptions& model,
     const SamplingOptions& sampling,
-    bool use_template
+    bool use_template,
+    const Preflight& preflight,
+    const std::vector<ChatMessage>& first
 )
-    : checkpoint_(load_model(directory, model.load_options())),
+    : checkpoint_(load_checked(
+          directory, model, sampling, use_template, preflight, first, estimate_
+      )),
       use_template_(use_template),
       params_(sampling.params(checkpoint_)) {
   if (use_template) {
@@ -37,22 +151,7 @@ ChatSession::ChatSession(
 std::vector<int32_t> ChatSession::prompt(
     const std::vector<ChatMessage>& conversation
 ) const {
-  const Tokenizer& tokenizer = *checkpoint_.tokenizer;
-  if (!use_template_) {
-    return encode_rendered_prompt(tokenizer, joined_prompt(conversation));
-  }
-  if (!template_) {
-    return encode_rendered_prompt(tokenizer, plain_prompt(conversation));
-  }
-  try {
-    RenderInput input(to_messages(conversation));
-    return encode_rendered_prompt(tokenizer, template_->render(input));
-  } catch (const TemplateError& error) {
-    fail(
-        ErrorCode::invalid_input,
-        error.message() + "; --no-chat-template does without the template"
-    );
-  }
+  return encode(*checkpoint_.tokenizer, template_, use_template_, conversation);
 }
 
 GenerateResult ChatSession::reply(

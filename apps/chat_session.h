@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/options.h"
+#include "apps/preflight.h"
 #include "mlxcel/chat/conversation.h"
 #include "mlxcel/chat/template.h"
 #include "mlxcel/engine/generate.h"
@@ -17,12 +18,16 @@ namespace mlxcel::apps {
 /// A loaded model with one sequence: what `generate` and `run` talk to.
 class ChatSession {
  public:
-  /// `directory`: that of the model.
+  /// `directory`: that of the model. `first`: the conversation of the first
+  /// turn, if it is known: the memory check then counts its tokens. Throws what
+  /// loading throws, and what Preflight::judge() does.
   ChatSession(
       const std::string& directory,
       const ModelOptions& model,
       const SamplingOptions& sampling,
-      bool use_template
+      bool use_template,
+      const Preflight& preflight,
+      const std::vector<ChatMessage>& first = {}
   );
 
   /// Tokens of the conversation, ready for a reply.
@@ -46,8 +51,13 @@ class ChatSession {
   const GenerateParams& params() const {
     return params_;
   }
+  /// What was estimated before loading; empty unless it was asked for.
+  const std::optional<MemoryEstimate>& estimate() const {
+    return estimate_;
+  }
 
  private:
+  std::optional<MemoryEstimate> estimate_;
   Checkpoint checkpoint_;
   std::optional<ChatTemplate> template_;
   bool use_template_;

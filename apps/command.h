@@ -17,6 +17,7 @@ void add_generate(CLI::App& program);
 void add_run(CLI::App& program);
 void add_convert(CLI::App& program);
 void add_arch(CLI::App& program);
+void add_inspect(CLI::App& program);
 void add_list(CLI::App& program);
 void add_rm(CLI::App& program);
 void add_bench(CLI::App& program);

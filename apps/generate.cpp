@@ -22,6 +22,7 @@ struct Options {
   ModelOptions model;
   SamplingOptions sampling;
   PromptSource prompt;
+  Preflight preflight;
   bool no_chat_template = false;
   bool profile = false;
 };
@@ -41,10 +42,23 @@ void print_profile(FILE* to, const GenerateResult& result) {
   );
 }
 
+std::vector<ChatMessage> first_turn(
+    const Options& options, const std::optional<std::string>& prompt
+) {
+  if (!prompt) {
+    return {};
+  }
+  std::vector<ChatMessage> conversation = opening(options.prompt.system);
+  conversation.push_back({"user", *prompt});
+  return conversation;
+}
+
 // On a terminal everything goes to standard output; otherwise that carries the
 // reply alone, and the rest goes to standard error.
 void answer(
-    ChatSession& session, const Options& options, const std::string& prompt
+    ChatSession& session,
+    const Options& options,
+    const std::vector<ChatMessage>& conversation
 ) {
   FILE* status = os::is_terminal(kStandardOutput) ? stdout : stderr;
   fmt::print(status, "{}\n", describe_load(session));
@@ -52,8 +66,6 @@ void answer(
     fmt::print(status, "at most {} tokens in all\n", session.params().context);
   }
   std::fflush(status);
-  std::vector<ChatMessage> conversation = opening(options.prompt.system);
-  conversation.push_back({"user", prompt});
   GenerateResult result = session.reply(conversation, &write_output);
   write_output("\n");
   if (options.profile) {
@@ -67,11 +79,20 @@ void run(const Options& options, bool from_pipe) {
   options.model.model.require();
   std::optional<std::string> prompt = options.prompt.read(from_pipe);
   std::string directory = options.model.model.directory();
+  std::vector<ChatMessage> first = first_turn(options, prompt);
   ChatSession session(
-      directory, options.model, options.sampling, !options.no_chat_template
+      directory,
+      options.model,
+      options.sampling,
+      !options.no_chat_template,
+      options.preflight,
+      first
   );
+  if (session.estimate()) {
+    fmt::print(stderr, "{}\n", compare_with_resident(*session.estimate()));
+  }
   if (prompt) {
-    answer(session, options, *prompt);
+    answer(session, options, first);
   } else {
     chat_loop(session, options.prompt.system);
   }
@@ -82,6 +103,7 @@ std::shared_ptr<Options> add_options(CLI::App& command) {
   options->model.add_to(command);
   options->prompt.add_to(command);
   options->sampling.add_to(command);
+  options->preflight.add_to(command);
   command.add_flag(
       "--no-chat-template", options->no_chat_template, "Feed the text as it is"
   );

@@ -22,6 +22,7 @@ constexpr const char* kExamples = R"(Examples:
   mlxcel run SmolLM2 -p "Why is the sky blue?" one question, one answer
   echo "Hello" | mlxcel generate -m SmolLM2    the prompt from a pipe
   mlxcel score -m SmolLM2 --text "To be, or not to be"
+  mlxcel inspect SmolLM2                       what it is and what it costs
   mlxcel arch                                  what can be opened
   mlxcel list                                  what was downloaded
 
@@ -71,6 +72,7 @@ int run(int argc, char** argv) {
   add_generate(program);
   add_convert(program);
   add_arch(program);
+  add_inspect(program);
   add_list(program);
   add_rm(program);
   add_score(program);

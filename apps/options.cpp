@@ -166,7 +166,10 @@ GenerateParams SamplingOptions::params(const Checkpoint& checkpoint) const {
 }
 
 int64_t resolve_context(const Checkpoint& checkpoint, int64_t asked) {
-  int64_t window = checkpoint.context_window;
+  return resolve_context(checkpoint.context_window, asked);
+}
+
+int64_t resolve_context(int64_t window, int64_t asked) {
   if (asked == 0) {
     return window > 0 ? window : kDefaultContext;
   }

@@ -71,5 +71,7 @@ constexpr int64_t kDefaultContext = 4096;
 /// The window a checkpoint runs with. Throws Error(usage) if more is asked
 /// for than it has.
 int64_t resolve_context(const Checkpoint& checkpoint, int64_t asked);
+/// The same for a declared window; 0: none is declared.
+int64_t resolve_context(int64_t window, int64_t asked);
 
 }  // namespace mlxcel::apps

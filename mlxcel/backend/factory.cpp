@@ -62,9 +62,13 @@ Wanted wanted_device(const BackendChoice& choice) {
   return wanted;
 }
 
-}  // namespace
+struct Found {
+  BackendFactory factory;
+  std::string device;
+};
 
-std::unique_ptr<Backend> make_backend(const BackendChoice& choice) {
+// The first that serves the choice. Throws Error(usage) if none does.
+Found find_backend(const BackendChoice& choice) {
   bool reference = reference_wanted(choice);
   Wanted wanted = wanted_device(choice);
   std::vector<std::string> offered;
@@ -79,7 +83,7 @@ std::unique_ptr<Backend> make_backend(const BackendChoice& choice) {
           continue;
         }
         if (wanted.device.empty() || serves(own, wanted.device)) {
-          return backend.create(own, choice.numerics);
+          return {backend, own};
         }
         offered.push_back(own);
       }
@@ -103,6 +107,19 @@ std::unique_ptr<Backend> make_backend(const BackendChoice& choice) {
                           : fmt::format("{} is there", fmt::join(offered, ", "))
       )
   );
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const BackendChoice& choice) {
+  Found found = find_backend(choice);
+  return found.factory.create(found.device, choice.numerics);
+}
+
+std::unique_ptr<Meter> make_meter(const BackendChoice& choice) {
+  Found found = find_backend(choice);
+  return found.factory.meter == nullptr ? nullptr
+                                        : found.factory.meter(choice.numerics);
 }
 
 }  // namespace mlxcel::backend

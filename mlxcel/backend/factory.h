@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mlxcel/backend/backend.h"
+#include "mlxcel/backend/meter.h"
 
 namespace mlxcel::backend {
 
@@ -17,6 +18,8 @@ struct BackendFactory {
   )(const std::string& device, const Numerics& numerics);
   /// One line for --version: library version, instruction sets, device.
   std::string (*describe)();
+  /// Its meter; null if what it allocates isn't known beforehand.
+  std::unique_ptr<Meter> (*meter)(const Numerics& numerics) = nullptr;
 };
 
 /// In order of preference for a device. Generated from the folders built.
@@ -32,5 +35,9 @@ struct BackendChoice {
 
 /// Throws Error(usage) naming the device if nothing built serves it.
 std::unique_ptr<Backend> make_backend(const BackendChoice& choice);
+
+/// The meter of the backend that make_backend() would take; null if it has
+/// none. Throws as make_backend().
+std::unique_ptr<Meter> make_meter(const BackendChoice& choice);
 
 }  // namespace mlxcel::backend

@@ -73,6 +73,12 @@ uint64_t resident_bytes();
 uint64_t peak_resident_bytes();
 /// Bytes of memory that can be had without swapping; 0 if unknown.
 uint64_t available_memory();
+/// Bytes of memory of the machine; 0 if unknown.
+uint64_t total_memory();
+/// Bytes that this process's control groups (v1 or v2) still grant it, page
+/// cache that can be dropped counted as free; empty if none of them limits it.
+/// /proc and /sys are looked for below `root`.
+std::optional<uint64_t> cgroup_memory_room(const std::string& root = "");
 
 /// Calls `absorb` with the address of a fault in mapped memory (SIGBUS). If it
 /// gives false, the handler that was there before gets the fault. Once.

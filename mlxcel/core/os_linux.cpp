@@ -356,6 +356,10 @@ uint64_t available_memory() {
   return status_kib("/proc/meminfo", "MemAvailable:") * 1024;
 }
 
+uint64_t total_memory() {
+  return status_kib("/proc/meminfo", "MemTotal:") * 1024;
+}
+
 bool is_terminal(int fd) {
   return ::isatty(fd) == 1;
 }

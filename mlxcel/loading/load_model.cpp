@@ -132,9 +132,13 @@ Checkpoint load_model(const std::string& path, const LoadOptions& options) {
   double start = os::now();
   std::string directory = model_directory(path);
   LoadRequest request = detect(directory, options);
+  std::shared_ptr<const Tokenizer> known;
+  if (options.before_weights) {
+    known = options.before_weights(request);
+  }
   // Reading a tokenizer takes as long as binding the weights: do both at once.
   std::future<std::shared_ptr<const Tokenizer>> tokenizer;
-  if (options.tokenizer) {
+  if (options.tokenizer && !known) {
     tokenizer = std::async(std::launch::async, [&directory] {
       return Tokenizer::load(directory);
     });
@@ -152,7 +156,7 @@ Checkpoint load_model(const std::string& path, const LoadOptions& options) {
           request.backend,
           std::move(model),
       },
-      options.tokenizer ? tokenizer.get() : nullptr,
+      tokenizer.valid() ? tokenizer.get() : known,
       GenerationDefaults{},
       mlxcel::context_window(request.config),
       0,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,10 +43,16 @@ struct Checkpoint {
   double load_seconds = 0;
 };
 
+struct LoadRequest;
+
 struct LoadOptions {
   backend::BackendChoice backend;
   /// Whether a tokenizer is needed; without, the directory may lack one.
   bool tokenizer = true;
+  /// Called when it is known what the checkpoint is and no weight is read yet.
+  /// An exception ends the load. The tokenizer, if it needed one, or null.
+  std::function<std::shared_ptr<const Tokenizer>(const LoadRequest&)>
+      before_weights;
 };
 
 /// Directory route: path → config → kind → type → policy → loader, inside a

@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "mlxcel/core/log.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/thread_pool.h"
 #include "mlxcel/weights/safetensors.h"
 
 namespace mlxcel {
@@ -371,6 +373,19 @@ Selection select_readable(const std::string& directory) {
   return selection;
 }
 
+[[noreturn]] void reject_promise(
+    const Index& index, const IndexedTensor& promised
+) {
+  reject(
+      index.path,
+      fmt::format(
+          "weight_map.{}: {} does not hold this tensor",
+          quote(promised.tensor),
+          quote(promised.shard)
+      )
+  );
+}
+
 // Every tensor of the index must have come from some shard.
 void check_promised_tensors(const Index& index, const WeightMap& weights) {
   auto at = weights.begin();
@@ -379,16 +394,46 @@ void check_promised_tensors(const Index& index, const WeightMap& weights) {
       ++at;
     }
     if (at == weights.end() || at->first != promised.tensor) {
-      reject(
-          index.path,
-          fmt::format(
-              "weight_map.{}: {} does not hold this tensor",
-              quote(promised.tensor),
-              quote(promised.shard)
-          )
-      );
+      reject_promise(index, promised);
     }
   }
+}
+
+// The headers of the files, read on all threads.
+std::vector<std::vector<TensorEntry>> read_headers(
+    const std::vector<std::string>& paths
+) {
+  std::vector<std::vector<TensorEntry>> headers(paths.size());
+  std::vector<std::exception_ptr> faults(paths.size());
+  auto read = [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end);
+         ++i) {
+      try {
+        auto file = MappedFile::open(paths[i]);
+        headers[i] = read_safetensors_header(file->bytes(), paths[i]);
+        if (file->faulted()) {
+          fail(
+              ErrorCode::io,
+              fmt::format("[safetensors] {}: cannot be read", paths[i])
+          );
+        }
+      } catch (...) {
+        faults[i] = std::current_exception();
+      }
+    }
+  };
+  auto count = static_cast<int64_t>(paths.size());
+  if (count == 1) {
+    read(0, 1);
+  } else {
+    ThreadPool::instance().parallel_for(count, 1, read);
+  }
+  for (const std::exception_ptr& fault : faults) {
+    if (fault) {
+      std::rethrow_exception(fault);
+    }
+  }
+  return headers;
 }
 
 std::optional<uint64_t> header_bytes(const std::string& path) {
@@ -473,6 +518,33 @@ WeightMap load_weights(const std::string& directory) {
     check_promised_tensors(*selection.index, weights);
   }
   return weights;
+}
+
+TensorListing list_tensors(const std::string& directory) {
+  Selection selection = select_readable(directory);
+  TensorListing listing;
+  for (const std::string& name : selection.names) {
+    listing.shards.push_back(join_path(directory, name));
+  }
+  auto headers = read_headers(listing.shards);
+  size_t total = 0;
+  for (const auto& header : headers) {
+    total += header.size();
+  }
+  listing.reserve(total);
+  for (auto& header : headers) {
+    for (TensorEntry& entry : header) {
+      listing.add(std::move(entry));
+    }
+  }
+  if (selection.index) {
+    for (const IndexedTensor& promised : selection.index->tensors) {
+      if (listing.find(promised.tensor) == TensorListing::kNone) {
+        reject_promise(*selection.index, promised);
+      }
+    }
+  }
+  return listing;
 }
 
 uint64_t weight_bytes(const std::string& directory) {

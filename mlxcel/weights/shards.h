@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mlxcel/weights/tensor_listing.h"
 #include "mlxcel/weights/weight_map.h"
 
 namespace mlxcel {
@@ -47,5 +48,9 @@ WeightMap load_weights(const std::string& directory);
 /// Bytes of the tensors from the headers of the shards, or from the index's
 /// total_size where a header cannot be read; 0 if unknown. Never throws Error.
 uint64_t weight_bytes(const std::string& directory);
+
+/// The tensors that load_weights() would map, found in the same way and with
+/// the same errors, those of the headers included.
+TensorListing list_tensors(const std::string& directory);
 
 }  // namespace mlxcel

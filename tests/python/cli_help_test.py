@@ -11,8 +11,8 @@ from mlxcel_program import (BUILD, PROGRAM, ROOT, letters,  # noqa: F401
                             needs_program, run)
 
 pytestmark = needs_program
-COMMANDS = ["run", "generate", "convert", "arch", "list", "rm", "score",
-            "template", "bench", "synth", "tokenize", "detokenize", "completion"]
+COMMANDS = ["run", "generate", "convert", "arch", "inspect", "list", "rm",
+            "score", "template", "bench", "synth", "tokenize", "detokenize", "completion"]
 
 
 def test_help_has_the_commands_and_examples():

@@ -64,8 +64,9 @@ Tensor Arena::make(int64_t rows, int64_t cols) {
     list.pop_back();
   } else {
     uint64_t size = class_bytes(size_class);
-    void* data = ::operator new(size, kAlignment, std::nothrow);
-    if (data == nullptr) {
+    void* data =
+        hollow_ ? nullptr : ::operator new(size, kAlignment, std::nothrow);
+    if (data == nullptr && !hollow_) {
       fail(
           ErrorCode::out_of_memory,
           fmt::format("[cpu] no memory for {} x {} values", rows, cols)

@@ -33,6 +33,8 @@ class CpuTensor : public TensorStorage {
 class Arena : public StorageOwner {
  public:
   Arena() = default;
+  /// `hollow`: tensors have sizes and no memory, for a meter.
+  explicit Arena(bool hollow) : hollow_(hollow) {}
   ~Arena() override;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -58,6 +60,7 @@ class Arena : public StorageOwner {
   std::vector<CpuTensor*> free_[kClasses];
   int64_t step_ = 0;
   int64_t held_bytes_ = 0;
+  bool hollow_ = false;
 };
 
 inline const CpuTensor& cpu_tensor(const Tensor& tensor) {

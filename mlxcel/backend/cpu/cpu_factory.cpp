@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "mlxcel/backend/cpu/cpu_backend.h"
+#include "mlxcel/backend/cpu/cpu_meter.h"
 #include "mlxcel/backend/factory.h"
 
 namespace mlxcel::backend::cpu {
@@ -22,6 +23,11 @@ BackendFactory factory() {
             ThreadPool& pool = ThreadPool::instance();
             return CpuBackend({.isa = chosen_isa()}, pool).describe();
           },
+      .meter = [](const Numerics& numerics) -> std::unique_ptr<Meter> {
+        return std::make_unique<CpuMeter>(
+            default_options(numerics), ThreadPool::instance().size()
+        );
+      },
   };
 }
 

@@ -63,7 +63,7 @@ std::string describe() {
 }  // namespace
 
 BackendFactory factory() {
-  return {"graph", devices, create, describe};
+  return {"graph", devices, create, describe, nullptr};
 }
 
 }  // namespace mlxcel::backend::graph

@@ -1,0 +1,345 @@
+"""`inspect`: what a folder is and what it costs; the check before loading."""
+
+import json
+import os
+import resource
+import struct
+import time
+
+import pytest
+from mlxcel_program import (expect_failure, letter_model,  # noqa: F401
+                            letters, needs_program, run, smollm2,
+                            write_safetensors)
+
+pytestmark = needs_program
+
+QWEN3_MOE = {  # configuration_qwen3_moe.py, the published 30B-A3B
+    "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"],
+    "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 32,
+    "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936,
+    "max_position_embeddings": 40960,
+    "quantization": {"bits": 4, "group_size": 64},
+}
+
+
+def inspect(*arguments, **options):
+    result = run("inspect", *arguments, "--json", **options)
+    assert result.status == 0, result.err
+    return json.loads(result.text)
+
+
+def folder(path, config, tensors=None):
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "config.json").write_text(json.dumps(config))
+    if tensors is not None:
+        write_safetensors(path / "model.safetensors", tensors)
+    return path
+
+
+def zeros(*shape, dtype="BF16", width=2):
+    size = width
+    for n in shape:
+        size *= n
+    return dtype, shape, bytes(size)
+
+
+def test_a_model_that_runs(letters):
+    report = inspect(letters, "-n", "100")
+    assert report["family"] == "llama" and report["status"] == "built"
+    assert report["kind"] == "generation" and report["model_type"] == "llama"
+    assert report["formats"] == [
+        {"format": "bf16", "tensors": 12, "bytes": report["file_bytes"]}]
+    assert report["missing_tensors"] == report["unexpected_tensors"] == []
+    assert report["parameters"] * 2 == report["file_bytes"]
+    assert report["tokenizer_files"] == ["tokenizer.json",
+                                         "tokenizer_config.json"]
+    assert report["chat_template"].endswith("tokenizer_config.json")
+    # 1 layer, 2 heads of 80, keys and values, float16, 4 blocks of 32.
+    assert report["kv_bytes_per_token"]["fp16"] == 2 * 80 * 2 * 2
+    assert report["kv_bytes_total"] == 128 * 640
+    assert report["weights_bytes"] >= report["file_bytes"]
+    assert report["net_bytes"] == (
+        report["weights_bytes"] + report["kv_bytes_total"]
+        + report["activation_bytes"])
+    assert report["total_bytes"] == (
+        report["net_bytes"] + report["headroom_bytes"])
+    assert report["headroom_bytes"] == pytest.approx(
+        0.2 * (report["weights_bytes"] + report["kv_bytes_total"]), abs=2)
+    assert report["fits"] is True and report["unknown"] == {}
+
+
+def test_text_says_what_it_is(letters):
+    result = run("inspect", letters)
+    assert result.status == 0 and result.err == ""
+    for part in ["Llama 1-3", "generation", "config_backed", "bf16: 12 tensors",
+                 "exactly those that the family has", "tokenizer.json",
+                 "8192 tokens, batch 1", "FITS, "]:
+        assert part in result.text, part
+
+
+def test_sizes_follow_the_inputs(letters):
+    one = inspect(letters, "-n", "4096")
+    four = inspect(letters, "-n", "4096", "--batch", "4", "--quant", "int4")
+    assert four["kv_bytes_total"] == 4 * one["kv_bytes_total"]
+    assert four["inputs"] == {"max_tokens": 4096, "batch": 4,
+                              "kv_cache_mode": "fp16", "quant": "int4"}
+    exact = inspect(letters, "-n", "4096", "--exact")
+    assert exact["kv_bytes_total"] == 2 * one["kv_bytes_total"]
+    assert exact["inputs"]["kv_cache_mode"] == "f32"
+
+
+def test_exit_status_is_0_when_it_does_not_fit(letters):
+    result = run("inspect", letters, MLXCEL_MEMORY_LIMIT="100K")
+    assert result.status == 0
+    assert "DOES NOT FIT, " in result.text and "--force" in result.text
+    report = inspect(letters, MLXCEL_MEMORY_LIMIT="100K")
+    assert report["fits"] is False and report["budget_bytes"] == 102400
+    assert report["budget_source"] == "MLXCEL_MEMORY_LIMIT"
+
+
+@pytest.mark.parametrize("value,share", [("1.5", 0.5), ("1", 0), ("0.5", 0)])
+def test_headroom_factor(letters, value, share):
+    report = inspect(letters, MLXCEL_HEADROOM_FACTOR=value)
+    base = report["weights_bytes"] + report["kv_bytes_total"]
+    assert report["headroom_bytes"] == pytest.approx(share * base, abs=2)
+
+
+def test_variables_that_are_wrong(letters):
+    result = run("inspect", letters, MLXCEL_HEADROOM_FACTOR="-1")
+    assert result.status == 0 and "MLXCEL_HEADROOM_FACTOR" in result.err
+    assert "factor 1.20" in result.text
+    expect_failure(run("inspect", letters, MLXCEL_ACTIVATION_MULT="2"), 2,
+                   "MLXCEL_ACTIVATION_MULT")
+    expect_failure(run("inspect", letters, MLXCEL_MEMORY_LIMIT="lots"), 2,
+                   "MLXCEL_MEMORY_LIMIT", "lots")
+
+
+def test_only_recognised(tmp_path):
+    path = folder(tmp_path, QWEN3_MOE,
+                  {"model.norm.weight": zeros(2048)})
+    report = inspect(path, "-n", "1000")
+    assert report["family"] == "qwen3_moe" and report["status"] == "recognised"
+    # 48 layers, 4 heads of 128, keys and values, float16.
+    assert report["kv_bytes_per_token"]["fp16"] == 98304
+    assert report["kv_bytes_total"] == 98304 * 1024
+    assert report["activation_bytes"] is None and report["total_bytes"] is None
+    assert report["fits"] is None
+    assert "can't run it" in report["unknown"]["activation_bytes"]
+    assert report["missing_tensors"] is None
+    text = run("inspect", path).text
+    assert "unknown" in text and "UNKNOWN whether it fits" in text
+    # What is known is too much already.
+    assert inspect(path, MLXCEL_MEMORY_LIMIT="1M")["fits"] is False
+
+
+def test_what_it_does_not_do(tmp_path):
+    path = folder(tmp_path, {"model_type": "bert",
+                             "architectures": ["BertModel"]})
+    (path / "modules.json").write_text("[]")
+    report = inspect(path)
+    assert report["kind"] == "embedding" and "mlxcel embed" in report["use"]
+    assert report["kv_bytes_total"] == 0
+    assert report["weights_bytes"] is None
+    assert ".safetensors" in report["weights_problem"]
+
+
+def test_without_weights_the_config_of_a_family_that_runs_is_enough(
+        letters, tmp_path):
+    config = json.loads((letters / "config.json").read_text())
+    report = inspect(folder(tmp_path, config), "-n", "100")
+    assert report["weights_source"] == "analytical_config"
+    whole = inspect(letters, "-n", "100")
+    for key in ["weights_bytes", "kv_bytes_total", "activation_bytes"]:
+        assert report[key] == whole[key], key
+
+
+def test_missing_and_unexpected_tensors(letters, tmp_path):
+    path = letter_model(tmp_path / "model")
+    data = (path / "model.safetensors").read_bytes()
+    (path / "model.safetensors").write_bytes(
+        data.replace(b"up_proj.weight", b"uq_proj.weight"))
+    report = inspect(path)
+    assert report["missing_tensors"] == ["model.layers.0.mlp.up_proj.weight"]
+    assert report["unexpected_tensors"] == ["model.layers.0.mlp.uq_proj.weight"]
+    assert "missing" in report["unknown"]["activation_bytes"]
+
+
+def test_quantised_without_a_table(tmp_path):
+    module = "model.layers.0.mlp.switch_mlp.up_proj"
+    path = folder(tmp_path, QWEN3_MOE, {
+        f"{module}.weight": zeros(2, 8, 32, dtype="U32", width=4),
+        f"{module}.scales": zeros(2, 8, 4), f"{module}.biases": zeros(2, 8, 4),
+        "model.norm.weight": zeros(256)})
+    report = inspect(path)
+    assert report["formats"][0] == {
+        "format": "affine 4-bit group 64", "tensors": 1,
+        "bytes": 2 * 8 * (32 * 4 + 2 * 4 * 2)}
+    assert report["parameters"] == 2 * 8 * 256 + 256
+    # The same planes without a declaration may be 4 bits of 64 or 8 of 32.
+    config = {k: v for k, v in QWEN3_MOE.items() if k != "quantization"}
+    folder(tmp_path, config)
+    report = inspect(path)
+    assert "undetermined" in report["formats"][0]["format"]
+    assert report["parameters"] is None
+
+
+@pytest.mark.parametrize("change,parts", [
+    (lambda data: data[:-10], ["truncated"]),
+    (lambda data: b"\xff" * 8 + data[8:], ["header"]),
+])
+def test_broken_shards_are_errors(tmp_path, change, parts):
+    path = letter_model(tmp_path / "model")
+    file = path / "model.safetensors"
+    file.write_bytes(change(file.read_bytes()))
+    expect_failure(run("inspect", path), 1, "model.safetensors", *parts)
+
+
+def test_incomplete_download(tmp_path):
+    path = letter_model(tmp_path / "model")
+    (path / "model.safetensors").rename(path / "a.safetensors")
+    (path / "model.safetensors.index.json").write_text(json.dumps({
+        "weight_map": {"x": "a.safetensors", "y": "b.safetensors"}}))
+    report = inspect(path)
+    assert "incomplete" in report["weights_problem"]
+    assert "b.safetensors" in report["weights_problem"]
+    assert report["weights_source"] == "analytical_config"
+
+
+def test_index_may_lie_about_the_size(tmp_path):
+    path = letter_model(tmp_path / "model")
+    before = inspect(path)
+    names = [f"{stem}.weight" for stem in ["lm_head", "model.norm"]]
+    (path / "model.safetensors.index.json").write_text(json.dumps({
+        "metadata": {"total_size": 5},
+        "weight_map": {name: "model.safetensors" for name in names}}))
+    assert inspect(path)["weights_bytes"] == before["weights_bytes"]
+
+
+def test_foreign_files(tmp_path):
+    gguf = tmp_path / "model.gguf"
+    gguf.write_bytes(b"GGUF" + struct.pack("<I", 3) + bytes(100))
+    expect_failure(run("inspect", gguf), 1, "GGUF", "mlxcel convert")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x02")
+    expect_failure(run("inspect", tmp_path / "pytorch_model.bin"), 1, "pickle")
+    # No config: what is there is listed, and what to do.
+    expect_failure(run("inspect", tmp_path), 1, "config.json", "model.gguf",
+                   "pytorch_model.bin", "mlxcel convert")
+
+
+@pytest.mark.parametrize("arguments,parts", [
+    (["--kv-cache-mode", "int8"], ["--kv-cache-mode", "int8"]),
+    (["--tokenize-whole"], ["--tokenize"]),
+])
+def test_what_is_refused(letters, arguments, parts):
+    expect_failure(run("inspect", letters, *arguments), 2, *parts)
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--quant", "q4"], ["-n", "0"], ["--batch", "0"], ["--max-kv-size", "1"]])
+def test_usage(letters, arguments):
+    result = run("inspect", letters, *arguments)
+    assert result.status == 2 and result.out == b""
+
+
+def test_tokenize(letters, tmp_path):
+    file = tmp_path / "lines.txt"
+    file.write_text("ab\n\n<|end|>")
+    result = run("inspect", letters, "--tokenize", file)
+    assert result.text == "[97,98]\n[]\n[60,124,101,110,100,124,62]\n"
+    result = run("inspect", letters, "--tokenize", file, "--tokenize-whole")
+    assert result.text == "[97,98,10,10,60,124,101,110,100,124,62]\n"
+
+
+# --- the check before loading ---
+
+def test_generate_refuses_what_does_not_fit(letters):
+    result = run("generate", "-m", letters, "-p", "a", "-n", "3",
+                 MLXCEL_MEMORY_LIMIT="100K")
+    expect_failure(result, 1, "[memory]", "(102400 bytes)", "too much",
+                   "--force", "--no-memory-check")
+    for part in ["weights", "KV cache", "activations", "DOES NOT FIT"]:
+        assert part in result.err, part
+
+
+@pytest.mark.parametrize("flag", ["--force", "--no-memory-check"])
+def test_force_makes_it_a_warning(letters, flag):
+    result = run("generate", "-m", letters, "-p", "x", "-n", "2", flag,
+                 "--no-chat-template", MLXCEL_MEMORY_LIMIT="100K")
+    assert result.status == 0 and result.text == "yz\n"
+    assert "warning: [memory]" in result.err
+
+
+def test_context_counts_prompt_and_reply(letters):
+    # 4096 tokens of state take 2.5 MB, a few next to nothing.
+    limit = str(int(inspect(letters, "-n", "64")["total_bytes"] * 1.2))
+    short = run("generate", "-m", letters, "-p", "x", "-n", "2",
+                "--no-chat-template", MLXCEL_MEMORY_LIMIT=limit)
+    assert short.status == 0, short.err
+    long = run("generate", "-m", letters, "-p", "x", "--no-chat-template",
+               MLXCEL_MEMORY_LIMIT=limit)
+    expect_failure(long, 1, "[memory]", "tokens would fit")
+
+
+def test_estimate_memory(letters):
+    result = run("generate", "-m", letters, "-p", "w", "-n", "3",
+                 "--no-chat-template", "--estimate-memory")
+    assert result.status == 0 and result.text == "xyz\n"
+    assert "4 tokens, batch 1" in result.err and "FITS" in result.err
+    line = [x for x in result.err.splitlines() if x.startswith("memory: ")]
+    assert len(line) == 1 and "ratio" in line[0] and "resident" in line[0]
+
+
+# --- speed ---
+
+def sparse_shards(path, shards=30, tensors=100_000):
+    """A checkpoint of experts whose payloads take no room on the disk."""
+    folder(path, QWEN3_MOE)
+    weight_map, per_shard = {}, tensors // shards + 1
+    names = iter(
+        f"model.layers.{layer}.mlp.experts.{expert}.{kind}_proj.{plane}"
+        for layer in range(48) for expert in range(256)
+        for kind in ["gate", "up", "down"]
+        for plane in ["weight", "scales", "biases"])
+    left = tensors
+    for shard in range(shards):
+        header, offset = {"__metadata__": {"format": "mlx"}}, 0
+        for _ in range(min(per_shard, left)):
+            name = next(names)
+            packed = name.endswith(".weight")
+            shape = [768, 256 if packed else 32]
+            size = shape[0] * shape[1] * (4 if packed else 2)
+            header[name] = {"dtype": "U32" if packed else "BF16",
+                            "shape": shape,
+                            "data_offsets": [offset, offset + size]}
+            offset += size
+            weight_map[name] = f"model-{shard:05}.safetensors"
+        left -= len(header) - 1
+        text = json.dumps(header).encode()
+        file = path / f"model-{shard:05}.safetensors"
+        with open(file, "wb") as out:
+            out.write(struct.pack("<Q", len(text)) + text)
+        os.truncate(file, 8 + len(text) + offset)
+    (path / "model.safetensors.index.json").write_text(json.dumps(
+        {"metadata": {"total_size": 1}, "weight_map": weight_map}))
+    return path
+
+
+def test_many_shards_and_tensors_are_quick(tmp_path):
+    """Processor time: what passes on a machine that others use as well says
+    nothing."""
+    path = sparse_shards(tmp_path / "model")
+    times = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        start = time.monotonic()
+        report = inspect(path)
+        passed = time.monotonic() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append((after.ru_utime - before.ru_utime
+                      + after.ru_stime - before.ru_stime, passed))
+    assert report["shards"] == 30 and report["tensors"] == 100_000
+    assert report["formats"][0]["format"] == "affine 4-bit group 64"
+    used, passed = min(times)
+    print(f"30 shards, 100000 tensors: {used * 1e3:.0f} ms of processor time, "
+          f"{passed * 1e3:.0f} ms passed")
+    assert used < 0.150, times
