@@ -115,7 +115,7 @@ void run(const InspectOptions& options) {
   inputs.kv_mode = options.model.exact ? "f32" : "fp16";
   Budget budget = memory_budget(memory_facts());
   Inspection inspection =
-      inspect_directory(model_directory(options.model.model), inputs.memory);
+      inspect_directory(directory_of(options), inputs.memory);
   write_output(
       options.json ? inspect_json(inspection, inputs, budget)
                    : inspect_text(inspection, inputs, budget)
