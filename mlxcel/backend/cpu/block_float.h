@@ -12,6 +12,12 @@ namespace mlxcel::backend::cpu {
 constexpr int8_t kTwiceE2M1[16] = {
     0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
+/// As whole numbers from 0 on, which is what activations of 8 bits are
+/// multiplied with: a code is (u - kE2M1Zero) halves.
+constexpr uint8_t kShiftedE2M1[16] = {
+    12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+constexpr int kE2M1Zero = 12;
+
 static inline float float_of_bits(uint32_t bits) {
   float value;
   __builtin_memcpy(&value, &bits, 4);

@@ -22,6 +22,26 @@ static inline __m256 e4m3_values(__m128i codes) {
   return _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(256.0F));
 }
 
+/// Half the scales of eight groups, for codes that are doubled.
+static inline __m256 half_block_scales(ScaleType type, __m128i bytes) {
+  __m256 half = _mm256_set1_ps(0.5F);
+  if (type == ScaleType::e4m3) {
+    return _mm256_mul_ps(e4m3_values(_mm_cvtepu8_epi16(bytes)), half);
+  }
+  __m256i exponent = _mm256_cvtepu8_epi32(bytes);
+  __m256i bits = _mm256_slli_epi32(exponent, 23);
+  __m256i least = _mm256_and_si256(
+      _mm256_cmpeq_epi32(exponent, _mm256_setzero_si256()),
+      _mm256_set1_epi32(0x00400000)
+  );
+  __m256i no_number = _mm256_and_si256(
+      _mm256_cmpeq_epi32(exponent, _mm256_set1_epi32(255)),
+      _mm256_set1_epi32(0x00400000)
+  );
+  bits = _mm256_or_si256(bits, _mm256_or_si256(least, no_number));
+  return _mm256_mul_ps(_mm256_castsi256_ps(bits), half);
+}
+
 /// Columns [begin, begin + cols) of a row of small floats; both are multiples
 /// of 16.
 static inline void dequantize_block(

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include "mlxcel/backend/cpu/block_float_x86.h"
 #include "mlxcel/backend/cpu/matmul_kernels.h"
 #include "mlxcel/backend/cpu/unroll.h"
 
@@ -10,6 +11,12 @@ namespace mlxcel::backend::cpu::avx2 {
 
 static inline int value_bytes(ScaleType type) {
   return type == ScaleType::f32 ? 4 : 2;
+}
+
+/// The same of scales; kBlock: those of small floats.
+template <bool kBlock>
+static inline int scale_bytes(ScaleType type) {
+  return kBlock ? 1 : value_bytes(type);
 }
 
 static inline __m128i load_16(const void* p) {
@@ -44,6 +51,39 @@ static inline __m256 load_values(
   alignas(32) std::byte copy[32] = {};
   __builtin_memcpy(copy, p, static_cast<size_t>(count * value_bytes(type)));
   return load_values(type, copy);
+}
+
+/// Scales of `count` groups (at most 8); kBlock: half those of small floats.
+template <bool kBlock>
+static inline __m256 load_scales(
+    ScaleType type, const std::byte* p, int64_t count = 8
+) {
+  if constexpr (kBlock) {
+    int64_t bytes = 0;
+    __builtin_memcpy(&bytes, p, static_cast<size_t>(count < 8 ? count : 8));
+    return half_block_scales(type, _mm_cvtsi64_si128(bytes));
+  } else {
+    return load_values(type, p, count);
+  }
+}
+
+/// The bias that belongs to codes of small floats that were made unsigned.
+static inline __m256 block_bias(__m256 half_scale) {
+  return _mm256_mul_ps(half_scale, _mm256_set1_ps(-kE2M1Zero));
+}
+
+/// Nibbles as unsigned codes.
+template <bool kBlock>
+__attribute__((always_inline)) static inline __m256i nibble_codes(
+    __m256i nibbles
+) {
+  if constexpr (kBlock) {
+    return _mm256_shuffle_epi8(
+        _mm256_broadcastsi128_si256(load_16(kShiftedE2M1)), nibbles
+    );
+  } else {
+    return nibbles;
+  }
 }
 
 /// 32 codes in their order, one per byte. Reads 4 * Bits bytes.

@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include "mlxcel/backend/cpu/block_float_x86.h"
 #include "mlxcel/backend/cpu/matmul_kernels.h"
 #include "mlxcel/backend/cpu/unroll.h"
 
@@ -27,6 +28,47 @@ static inline __m512 load_values(
 
 static inline int value_bytes(ScaleType type) {
   return type == ScaleType::f32 ? 4 : 2;
+}
+
+/// Scales of sixteen groups; kBlock: half those of small floats.
+template <bool kBlock>
+static inline __m512 load_scales(
+    ScaleType type, const std::byte* p, __mmask16 mask = 0xffff
+) {
+  if constexpr (kBlock) {
+    __m128i bytes = _mm_maskz_loadu_epi8(mask, p);
+    return _mm512_insertf32x8(
+        _mm512_castps256_ps512(half_block_scales(type, bytes)),
+        half_block_scales(type, _mm_srli_si128(bytes, 8)),
+        1
+    );
+  } else {
+    return load_values(type, p, mask);
+  }
+}
+
+template <bool kBlock>
+static inline int scale_bytes(ScaleType type) {
+  return kBlock ? 1 : value_bytes(type);
+}
+
+/// The bias that belongs to codes of small floats that were made unsigned.
+static inline __m512 block_bias(__m512 half_scale) {
+  return _mm512_mul_ps(half_scale, _mm512_set1_ps(-kE2M1Zero));
+}
+
+/// Nibbles as unsigned codes.
+template <bool kBlock>
+__attribute__((always_inline)) static inline __m512i nibble_codes(
+    __m512i nibbles
+) {
+  if constexpr (kBlock) {
+    __m128i table =
+        _mm_loadu_si128(reinterpret_cast<const __m128i*>(kShiftedE2M1));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), nibbles);
+  } else {
+    return nibbles;
+  }
 }
 
 /// Of a row's code bytes those from `p` on, at most `left`, as a load mask.

@@ -61,7 +61,7 @@ struct Cursor {
 
 // What the products of every width share: the part of the scales, eight
 // groups at a time.
-template <int T>
+template <int T, bool kBlock>
 class Int8Product {
  public:
   Int8Product(const RowFormat& format, const Int8Rows& x, int64_t first)
@@ -85,10 +85,10 @@ class Int8Product {
       const {
     Pairs<T> factors;
     unroll<2>([&](auto r) __attribute__((always_inline)) {
-      __m256 scale = load_values(type_, at.scales[r.value]);
-      __m256 bias = load_values(type_, at.biases[r.value]);
-      at.scales[r.value] += 8 * value_bytes(type_);
-      at.biases[r.value] += 8 * value_bytes(type_);
+      __m256 scale = load_scales<kBlock>(type_, at.scales[r.value]);
+      __m256 bias = biases(scale, at.biases[r.value], 8);
+      at.scales[r.value] += 8 * scale_bytes<kBlock>(type_);
+      at.biases[r.value] += 8 * scale_bytes<kBlock>(type_);
       unroll<T>([&](auto t) __attribute__((always_inline)) {
         int64_t row = t.value * x_.ld_scale;
         __m256& sum = sums.at[r.value][t.value];
@@ -115,10 +115,10 @@ class Int8Product {
     }
     first = static_cast<int>(8 - count);
     Pairs<T> factors;
-    int64_t back = first * value_bytes(type_);
+    int64_t back = first * scale_bytes<kBlock>(type_);
     unroll<2>([&](auto r) __attribute__((always_inline)) {
-      __m256 scale = load_values(type_, at.scales[r.value] - back);
-      __m256 bias = load_values(type_, at.biases[r.value] - back);
+      __m256 scale = load_scales<kBlock>(type_, at.scales[r.value] - back);
+      __m256 bias = biases(scale, at.biases[r.value] - back, 8);
       unroll<T>([&](auto t) __attribute__((always_inline)) {
         int64_t row = t.value * x_.ld_scale - first;
         __m256& sum = sums.at[r.value][t.value];
@@ -135,8 +135,8 @@ class Int8Product {
       const {
     Pairs<T> factors;
     for (int r = 0; r < 2; ++r) {
-      __m256 scale = load_values(type_, at.scales[r], groups_);
-      __m256 bias = load_values(type_, at.biases[r], groups_);
+      __m256 scale = load_scales<kBlock>(type_, at.scales[r], groups_);
+      __m256 bias = biases(scale, at.biases[r], groups_);
       for (int t = 0; t < T; ++t) {
         int64_t row = t * x_.ld_scale;
         factors.at[r][t] =
@@ -146,6 +146,16 @@ class Int8Product {
       }
     }
     return factors;
+  }
+
+  __attribute__((always_inline)) __m256 biases(
+      __m256 scale, const std::byte* from, int64_t count
+  ) const {
+    if constexpr (kBlock) {
+      return block_bias(scale);
+    } else {
+      return load_values(type_, from, count);
+    }
   }
 
   ScaleType type_;
@@ -163,11 +173,11 @@ __attribute__((always_inline)) inline void add(
 
 // 4 bit: 64 codes in one register, their halves against even and odd
 // activations.
-template <int T, int Group>
-class NibbleProduct : public Int8Product<T> {
+template <int T, int Group, bool kBlock>
+class NibbleProduct : public Int8Product<T, kBlock> {
  public:
   NibbleProduct(const RowFormat& format, const Int8Rows& x, int64_t first)
-      : Int8Product<T>(format, x, first) {
+      : Int8Product<T, kBlock>(format, x, first) {
     alignas(32) int32_t lane[8];
     for (int i = 0; i < 8; ++i) {
       lane[i] = 8 * i / Group;
@@ -209,12 +219,12 @@ class NibbleProduct : public Int8Product<T> {
 
   template <int I>
   static constexpr auto lane_of = [](__m256 v) __attribute__((always_inline)) {
-    return _mm256_permute_ps(v, I * 0x55);
+    return Group == 16 ? v : _mm256_permute_ps(v, I * 0x55);
   };
 
   // Factors arranged so that a lane of each half is wanted by all lanes of
   // that half: for 32 the even and the odd groups, otherwise four groups in
-  // both halves.
+  // both halves. For 16 four groups, each in the two lanes that want it.
   __attribute__((always_inline)) static Pairs<T> spread(
       const Pairs<T>& factors, int half
   ) {
@@ -225,6 +235,11 @@ class NibbleProduct : public Int8Product<T> {
       if constexpr (Group == 32) {
         to = _mm256_permutevar8x32_ps(
             v, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)
+        );
+      } else if constexpr (Group == 16) {
+        __m256i lanes = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+        to = _mm256_permutevar8x32_ps(
+            v, _mm256_add_epi32(lanes, _mm256_set1_epi32(4 * half))
         );
       } else {
         to = half == 0 ? _mm256_permute2f128_ps(v, v, 0x00)
@@ -284,9 +299,11 @@ class NibbleProduct : public Int8Product<T> {
     __m256i low[2];
     __m256i high[2];
     unroll<2>([&](auto r) __attribute__((always_inline)) {
-      low[r.value] = _mm256_and_si256(packed[r.value], nibble);
-      high[r.value] =
-          _mm256_and_si256(_mm256_srli_epi16(packed[r.value], 4), nibble);
+      low[r.value] =
+          nibble_codes<kBlock>(_mm256_and_si256(packed[r.value], nibble));
+      high[r.value] = nibble_codes<kBlock>(
+          _mm256_and_si256(_mm256_srli_epi16(packed[r.value], 4), nibble)
+      );
     });
     unroll<T>([&](auto t) __attribute__((always_inline)) {
       const int8_t* q = at.q + t.value * this->x_.ld_q;
@@ -325,10 +342,10 @@ class NibbleProduct : public Int8Product<T> {
 
 // Any other width: 32 codes are spread over the bytes of a register.
 template <int T, int Bits>
-class ByteProduct : public Int8Product<T> {
+class ByteProduct : public Int8Product<T, false> {
  public:
   ByteProduct(const RowFormat& format, const Int8Rows& x, int64_t first)
-      : Int8Product<T>(format, x, first), group_(format.group) {}
+      : Int8Product<T, false>(format, x, first), group_(format.group) {}
 
   __attribute__((always_inline)) Pairs<T> run(const Row* rows) const {
     Pairs<T> sums;
@@ -536,10 +553,10 @@ void int8_rows(
 }
 
 // The products by width and group, with the number of rows left open.
-template <int Group>
+template <int Group, bool kBlock>
 struct Nibbles {
   template <int T>
-  using Product = NibbleProduct<T, Group>;
+  using Product = NibbleProduct<T, Group, kBlock>;
 };
 template <int Bits>
 struct Bytes {
@@ -554,9 +571,15 @@ Order decode_order(int bits) {
 }
 
 void decode_int8(const RowFormat& format, const RowSpan* spans, const Int8Rows& x, int64_t count, std::byte*) {
+  if (format.coding == Coding::e2m1) {
+    auto function = format.group == 16 ? int8_rows<Nibbles<16, true>::Product>
+                                       : int8_rows<Nibbles<32, true>::Product>;
+    function(format, spans, x, count);
+    return;
+  }
   if (format.bits == 4) {
     with_group(format.group, [&](auto group) {
-      int8_rows<Nibbles<group.value>::template Product>(
+      int8_rows<Nibbles<group.value, false>::template Product>(
           format, spans, x, count
       );
     });

@@ -61,7 +61,7 @@ struct Cursor {
 };
 
 // What the products of every width share: the part of the scales.
-template <int T>
+template <int T, bool kBlock>
 class Int8Product {
  public:
   Int8Product(const RowFormat& format, const Int8Rows& x, int64_t first)
@@ -79,10 +79,10 @@ class Int8Product {
   ) const {
     Pairs<T> factors;
     unroll<2>([&](auto r) __attribute__((always_inline)) {
-      __m512 scale = load_values(type_, at.scales[r.value], mask);
-      __m512 bias = load_values(type_, at.biases[r.value], mask);
-      at.scales[r.value] += 16 * value_bytes(type_);
-      at.biases[r.value] += 16 * value_bytes(type_);
+      __m512 scale = load_scales<kBlock>(type_, at.scales[r.value], mask);
+      __m512 bias = biases(scale, at.biases[r.value], mask);
+      at.scales[r.value] += 16 * scale_bytes<kBlock>(type_);
+      at.biases[r.value] += 16 * scale_bytes<kBlock>(type_);
       unroll<T>([&](auto t) __attribute__((always_inline)) {
         int64_t row = t.value * x_.ld_scale;
         __m512& sum = sums.at[r.value][t.value];
@@ -104,6 +104,16 @@ class Int8Product {
     );
   }
 
+  __attribute__((always_inline)) __m512 biases(
+      __m512 scale, const std::byte* from, __mmask16 mask
+  ) const {
+    if constexpr (kBlock) {
+      return block_bias(scale);
+    } else {
+      return load_values(type_, from, mask);
+    }
+  }
+
   ScaleType type_;
   int64_t cols_;
   Int8Rows x_;
@@ -111,11 +121,11 @@ class Int8Product {
 
 // 4 bit: 128 codes in one register, their halves against even and odd
 // activations.
-template <int T, int Group>
-class NibbleProduct : public Int8Product<T> {
+template <int T, int Group, bool kBlock>
+class NibbleProduct : public Int8Product<T, kBlock> {
  public:
   NibbleProduct(const RowFormat& format, const Int8Rows& x, int64_t first)
-      : Int8Product<T>(format, x, first) {
+      : Int8Product<T, kBlock>(format, x, first) {
     alignas(64) int32_t lane[16];
     alignas(64) int32_t joint[16];
     for (int i = 0; i < 16; ++i) {
@@ -178,8 +188,8 @@ class NibbleProduct : public Int8Product<T> {
       Cursor& at, int64_t left, Pairs<T>& sums
   ) const {
     auto mask = static_cast<__mmask8>((1U << (left / Group)) - 1);
-    __m512 scale = both_values(at.scales, mask);
-    __m512 bias = both_values(at.biases, mask);
+    __m512 scale = both_scales(at.scales, mask);
+    __m512 bias = kBlock ? block_bias(scale) : both_scales(at.biases, mask);
     __m512 joint[T];
     __m512 factors[T];
     unroll<T>([&](auto t) __attribute__((always_inline)) {
@@ -218,12 +228,12 @@ class NibbleProduct : public Int8Product<T> {
   }
 
   // Eight values of both rows.
-  __attribute__((always_inline)) __m512 both_values(
+  __attribute__((always_inline)) __m512 both_scales(
       const std::byte* const (&from)[2], __mmask8 mask
   ) const {
     return _mm512_insertf32x8(
-        load_values(this->type_, from[0], mask),
-        _mm512_castps512_ps256(load_values(this->type_, from[1], mask)),
+        load_scales<kBlock>(this->type_, from[0], mask),
+        _mm512_castps512_ps256(load_scales<kBlock>(this->type_, from[1], mask)),
         1
     );
   }
@@ -297,8 +307,10 @@ class NibbleProduct : public Int8Product<T> {
       __m512i packed, __m512i& low, __m512i& high
   ) {
     __m512i nibble = _mm512_set1_epi8(15);
-    low = _mm512_and_si512(packed, nibble);
-    high = _mm512_and_si512(_mm512_srli_epi16(packed, 4), nibble);
+    low = nibble_codes<kBlock>(_mm512_and_si512(packed, nibble));
+    high = nibble_codes<kBlock>(
+        _mm512_and_si512(_mm512_srli_epi16(packed, 4), nibble)
+    );
   }
 
   __attribute__((always_inline)) static __m512i dot(
@@ -319,10 +331,10 @@ class NibbleProduct : public Int8Product<T> {
 
 // Any other width: 64 codes are spread over the bytes of a register.
 template <int T, int Bits>
-class ByteProduct : public Int8Product<T> {
+class ByteProduct : public Int8Product<T, false> {
  public:
   ByteProduct(const RowFormat& format, const Int8Rows& x, int64_t first)
-      : Int8Product<T>(format, x, first),
+      : Int8Product<T, false>(format, x, first),
         group_(format.group),
         shift_(_mm_cvtsi32_si128(
             __builtin_ctz(static_cast<unsigned>(format.group))
@@ -493,10 +505,10 @@ void int8_rows(
 }
 
 // The products by width and group, with the number of rows left open.
-template <int Group>
+template <int Group, bool kBlock>
 struct Nibbles {
   template <int T>
-  using Product = NibbleProduct<T, Group>;
+  using Product = NibbleProduct<T, Group, kBlock>;
 };
 template <int Bits>
 struct Bytes {
@@ -511,9 +523,15 @@ Order decode_order(int bits) {
 }
 
 void decode_int8(const RowFormat& format, const RowSpan* spans, const Int8Rows& x, int64_t count, std::byte*) {
+  if (format.coding == Coding::e2m1) {
+    auto function = format.group == 16 ? int8_rows<Nibbles<16, true>::Product>
+                                       : int8_rows<Nibbles<32, true>::Product>;
+    function(format, spans, x, count);
+    return;
+  }
   if (format.bits == 4) {
     with_group(format.group, [&](auto group) {
-      int8_rows<Nibbles<group.value>::template Product>(
+      int8_rows<Nibbles<group.value, false>::template Product>(
           format, spans, x, count
       );
     });

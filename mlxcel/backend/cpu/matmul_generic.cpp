@@ -40,6 +40,25 @@ int load_code(const std::byte* row, int bits, int64_t index) {
   return (value >> shift) & ((1 << bits) - 1);
 }
 
+// What int8 kernels take a code for: unsigned, with a scale and a bias.
+int unsigned_code(const RowFormat& format, const std::byte* row, int64_t i) {
+  int code = load_code(row, format.bits, i);
+  return format.coding == Coding::e2m1 ? kShiftedE2M1[code] : code;
+}
+
+struct GroupScale {
+  float scale;
+  float bias;
+};
+
+GroupScale group_scale(const RowFormat& format, const RowSpan& row, int64_t g) {
+  float scale = load_value(format.type, row.scales, g);
+  if (format.coding == Coding::e2m1) {
+    return {0.5F * scale, -0.5F * kE2M1Zero * scale};
+  }
+  return {scale, load_value(format.type, row.biases, g)};
+}
+
 RowSpan row_of(const RowFormat& format, const RowSpan& span, int64_t row) {
   RowSpan one = span;
   one.codes += row * format.code_bytes;
@@ -104,7 +123,7 @@ void decode_int8(
     for (int64_t r = 0; r < span->rows; ++r) {
       RowSpan row = row_of(format, *span, r);
       for (int64_t i = 0; i < format.cols; ++i) {
-        codes[i] = static_cast<int8_t>(load_code(row.codes, format.bits, i));
+        codes[i] = static_cast<int8_t>(unsigned_code(format, row.codes, i));
       }
       for (int64_t t = 0; t < count; ++t) {
         const int8_t* q = x.q + t * x.ld_q;
@@ -114,11 +133,10 @@ void decode_int8(
           for (int64_t i = g * format.group; i < (g + 1) * format.group; ++i) {
             dot += static_cast<uint8_t>(codes[i]) * q[i];
           }
+          GroupScale of = group_scale(format, row, g);
           total += static_cast<float>(dot) *
-                       (load_value(format.type, row.scales, g) *
-                        x.scale[t * x.ld_scale + g]) +
-                   load_value(format.type, row.biases, g) *
-                       x.sum[t * x.ld_scale + g];
+                       (of.scale * x.scale[t * x.ld_scale + g]) +
+                   of.bias * x.sum[t * x.ld_scale + g];
         }
         span->out[t * span->ld_out + r] = total;
       }
@@ -181,14 +199,12 @@ void pack_int8(const RowFormat& format, const RowSpan& span, int64_t begin, int6
     RowSpan row = row_of(format, span, std::min(lane, span.rows - 1));
     for (int64_t i = 0; i < cols; ++i) {
       codes[i * kPanelRows + lane] =
-          static_cast<uint8_t>(load_code(row.codes, format.bits, begin + i));
+          static_cast<uint8_t>(unsigned_code(format, row.codes, begin + i));
     }
     for (int64_t g = 0; g < cols / format.group; ++g) {
-      int64_t from = begin / format.group + g;
-      panel.scales[g * kPanelRows + lane] =
-          load_value(format.type, row.scales, from);
-      panel.biases[g * kPanelRows + lane] =
-          load_value(format.type, row.biases, from);
+      GroupScale of = group_scale(format, row, begin / format.group + g);
+      panel.scales[g * kPanelRows + lane] = of.scale;
+      panel.biases[g * kPanelRows + lane] = of.bias;
     }
   }
 }

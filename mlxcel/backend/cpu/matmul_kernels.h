@@ -63,6 +63,8 @@ constexpr int64_t padded_scales(int64_t groups) {
   return (groups + 15) / 16 * 16;
 }
 
+/// E2M1 codes u (block_float.h) are multiplied as if they were affine ones,
+/// with half the group's scale s and the bias -12 s / 2.
 /// Rows of a panel that is unpacked once for many rows of activations.
 constexpr int64_t kPanelRows = 16;
 /// Columns unpacked at a time: a multiple of every group.

@@ -21,9 +21,11 @@ RowSpan part_rows(
     int64_t rows
 );
 
-/// Whether there are kernels for int8 activations.
+/// Whether there are kernels for int8 activations. E4M3 codes are too wide,
+/// and rows that end within 32 columns are too rare.
 inline bool has_int8(const RowFormat& format) {
-  return format.bits > 0 && format.coding == Coding::affine;
+  return format.bits > 0 && format.coding != Coding::e4m3 &&
+         format.cols % 32 == 0;
 }
 
 /// What is worked out once per weight.

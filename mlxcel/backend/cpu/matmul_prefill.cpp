@@ -67,7 +67,7 @@ class Prefill {
   explicit Prefill(const MatmulJob& job) : job_(job) {
     int64_t cols = std::min(kPanelCols, job.weight.cols);
     code_bytes_ = round_up(cols, 64) * kPanelRows * 4;
-    scale_bytes_ = cols / 32 * kPanelRows * 4;
+    scale_bytes_ = cols / 16 * kPanelRows * 4;
     panel_bytes_ = code_bytes_ + 2 * round_up(scale_bytes_, 64);
   }
 

@@ -87,6 +87,7 @@ void pack_values(
 
 // 4 bit: 64 columns at a time are transposed as they are, words of eight
 // codes, and then unpacked.
+template <bool kBlock>
 void pack_nibbles(
     const RowFormat& format,
     const RowSpan& span,
@@ -107,8 +108,10 @@ void pack_nibbles(
       },
       [&](int64_t half, int64_t i, const __m256i(&v)[8]) {
         for (int64_t j = 0; j < 8 && i + 8 * j < cols; ++j) {
-          __m256i even = _mm256_and_si256(v[j], nibble);
-          __m256i odd = _mm256_and_si256(_mm256_srli_epi16(v[j], 4), nibble);
+          __m256i even = nibble_codes<kBlock>(_mm256_and_si256(v[j], nibble));
+          __m256i odd = nibble_codes<kBlock>(
+              _mm256_and_si256(_mm256_srli_epi16(v[j], 4), nibble)
+          );
           // Both fours of codes of a row, one after the other.
           __m256 a = _mm256_castsi256_ps(_mm256_unpacklo_epi8(even, odd));
           __m256 b = _mm256_castsi256_ps(_mm256_unpackhi_epi8(even, odd));
@@ -203,7 +206,7 @@ __attribute__((always_inline)) inline void add_wide_products(
 // scale[g][n] of N rows of activations.
 template <int N>
 struct Scales {
-  float at[kPanelCols / 32][N];
+  float at[kPanelCols / 16][N];
 
   Scales(const Int8Rows& x, int64_t groups) {
     for (int64_t g = 0; g < groups; ++g) {
@@ -290,9 +293,9 @@ struct Tile {
   }
 };
 
-// Bytes: sums of 8 times two products of 15 * 127 fit into 16 bits, so a
-// group is cut into Parts of 32 columns.
-template <int N, int Parts>
+// Bytes: sums of 8 times two products of 15 * 127 fit into 16 bits, or of 4
+// times two of 24 * 127, so a group is cut into Parts of 4 * Steps columns.
+template <int N, int Parts, int Steps>
 void byte_tile(
     const Panel& panel,
     int64_t groups,
@@ -314,7 +317,7 @@ void byte_tile(
       Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
         sums[n.value][h.value] = _mm256_setzero_si256();
       });
-      unroll<8>([&](auto j) __attribute__((always_inline)) {
+      unroll<Steps>([&](auto j) __attribute__((always_inline)) {
         __m256i first = load_32(codes + 64 * j.value);
         __m256i second = load_32(codes + 64 * j.value + 32);
         unroll<N>([&](auto n) __attribute__((always_inline)) {
@@ -325,8 +328,8 @@ void byte_tile(
           add_byte_products(sums[n.value][1], second, x);
         });
       });
-      codes += 512;
-      q += 32;
+      codes += 64 * Steps;
+      q += 4 * Steps;
       Tile<N>::each([&](auto n, auto h) __attribute__((always_inline)) {
         __m256i wide = _mm256_madd_epi16(sums[n.value][h.value], ones);
         __m256i& dot = dots[n.value][h.value];
@@ -437,12 +440,48 @@ void float_tile(
   });
 }
 
+void pack_block(
+    const RowFormat& format,
+    const RowSpan& span,
+    int64_t begin,
+    int64_t cols,
+    const Panel& panel
+) {
+  auto* codes = static_cast<std::byte*>(panel.codes);
+  pack_nibbles<true>(format, span, begin, cols, codes);
+  int64_t first = begin / format.group;
+  for_transposed(
+      cols / format.group,
+      8,
+      [&](int64_t lane, int64_t i) {
+        const std::byte* row =
+            span.scales + clamp_row(span, lane) * format.scale_bytes;
+        int64_t left = cols / format.group - i;
+        return _mm256_castps_si256(
+            load_scales<true>(format.type, row + first + i, left)
+        );
+      },
+      [&](int64_t half, int64_t i, const __m256i(&v)[8]) {
+        for (int64_t j = 0; j < 8 && i + j < cols / format.group; ++j) {
+          int64_t at = (i + j) * 16 + half * 8;
+          __m256 scale = _mm256_castsi256_ps(v[j]);
+          _mm256_store_ps(panel.scales + at, scale);
+          _mm256_store_ps(panel.biases + at, block_bias(scale));
+        }
+      }
+  );
+}
+
 }  // namespace
 
 void pack_int8(const RowFormat& format, const RowSpan& span, int64_t begin, int64_t cols, const Panel& panel, std::byte*) {
+  if (format.coding == Coding::e2m1) {
+    pack_block(format, span, begin, cols, panel);
+    return;
+  }
   with_bits(format.bits, [&](auto bits) {
     constexpr auto kPack =
-        bits.value == 4 ? pack_nibbles : pack_codes<bits.value>;
+        bits.value == 4 ? pack_nibbles<false> : pack_codes<bits.value>;
     kPack(format, span, begin, cols, static_cast<std::byte*>(panel.codes));
   });
   int64_t first = begin / format.group;
@@ -497,10 +536,14 @@ void multiply_int8(
             scales,
             result
         );
+      } else if (format.coding == Coding::e2m1) {
+        auto function = format.group == 16 ? byte_tile<kRows, 1, 4>
+                                           : byte_tile<kRows, 2, 4>;
+        function(panels[p], groups, q, x.ld_q, scales, result);
       } else {
         with_group(format.group, [&](auto group) {
           constexpr int kParts = group.value / 32;
-          byte_tile<kRows, kParts>(
+          byte_tile<kRows, kParts, 8>(
               panels[p], groups, q, x.ld_q, scales, result
           );
         });

@@ -70,6 +70,7 @@ void pack_values(
 
 // 4 bit: 128 columns at a time are transposed as they are, words of eight
 // codes, and then unpacked.
+template <bool kBlock>
 void pack_nibbles(
     const RowFormat& format,
     const RowSpan& span,
@@ -99,8 +100,10 @@ void pack_nibbles(
       std::byte* to = out + (i / 4 + 2 * j) * 64;
       __m512i a = _mm512_multishift_epi64_epi8(lower, v[j]);
       __m512i b = _mm512_multishift_epi64_epi8(upper, v[j]);
-      _mm512_store_si512(to, _mm512_and_si512(a, nibble));
-      _mm512_store_si512(to + 64, _mm512_and_si512(b, nibble));
+      a = nibble_codes<kBlock>(_mm512_and_si512(a, nibble));
+      b = nibble_codes<kBlock>(_mm512_and_si512(b, nibble));
+      _mm512_store_si512(to, a);
+      _mm512_store_si512(to + 64, b);
     }
   }
 }
@@ -126,6 +129,36 @@ void pack_codes(
     transpose(v);
     for (int64_t j = 0; j < left / 4; ++j) {
       _mm512_store_si512(out + (i / 4 + j) * 64, v[j]);
+    }
+  }
+}
+
+void pack_block(
+    const RowFormat& format,
+    const RowSpan& span,
+    int64_t begin,
+    int64_t cols,
+    const Panel& panel
+) {
+  auto* codes = static_cast<std::byte*>(panel.codes);
+  pack_nibbles<true>(format, span, begin, cols, codes);
+  int64_t first = begin / format.group;
+  int64_t groups = cols / format.group;
+  for (int64_t i = 0; i < groups; i += 16) {
+    auto mask = static_cast<__mmask16>(byte_mask(groups - i));
+    __m512i v[16];
+    for (int64_t lane = 0; lane < 16; ++lane) {
+      const std::byte* row =
+          span.scales + clamp_row(span, lane) * format.scale_bytes;
+      v[lane] = _mm512_castps_si512(
+          load_scales<true>(format.type, row + first + i, mask)
+      );
+    }
+    transpose(v);
+    for (int64_t j = 0; j < 16 && i + j < groups; ++j) {
+      __m512 scale = _mm512_castsi512_ps(v[j]);
+      _mm512_store_ps(panel.scales + (i + j) * 16, scale);
+      _mm512_store_ps(panel.biases + (i + j) * 16, block_bias(scale));
     }
   }
 }
@@ -184,8 +217,9 @@ void int8_tile(
     result.each([&](auto p, auto n) __attribute__((always_inline)) {
       dots[p.value][n.value] = _mm512_setzero_si512();
     });
-    for (int k = 0; k < Group; k += 32) {
-      unroll<8>([&](auto j) __attribute__((always_inline)) {
+    constexpr int kStep = Group < 32 ? Group : 32;
+    for (int k = 0; k < Group; k += kStep) {
+      unroll<kStep / 4>([&](auto j) __attribute__((always_inline)) {
         __m512i w[P];
         unroll<P>([&](auto p) __attribute__((always_inline)) {
           w[p.value] = _mm512_load_si512(codes[p.value] + j.value * 64);
@@ -200,9 +234,9 @@ void int8_tile(
           });
         });
       });
-      q += 32;
+      q += kStep;
       for (int p = 0; p < P; ++p) {
-        codes[p] += 512;
+        codes[p] += 16 * kStep;
       }
     }
     unroll<P>([&](auto p) __attribute__((always_inline)) {
@@ -319,9 +353,13 @@ void float_panels(
 }  // namespace
 
 void pack_int8(const RowFormat& format, const RowSpan& span, int64_t begin, int64_t cols, const Panel& panel, std::byte*) {
+  if (format.coding == Coding::e2m1) {
+    pack_block(format, span, begin, cols, panel);
+    return;
+  }
   with_bits(format.bits, [&](auto bits) {
     constexpr auto kPack =
-        bits.value == 4 ? pack_nibbles : pack_codes<bits.value>;
+        bits.value == 4 ? pack_nibbles<false> : pack_codes<bits.value>;
     kPack(format, span, begin, cols, static_cast<std::byte*>(panel.codes));
   });
   int64_t first = begin / format.group;
@@ -346,6 +384,11 @@ void multiply_int8(
     float* tile,
     int64_t ld_tile
 ) {
+  if (format.group == 16) {
+    auto function = count_panels == 2 ? int8_panels<2, 16> : int8_panels<1, 16>;
+    function(panels, cols, x, count, first, tile, ld_tile);
+    return;
+  }
   with_group(format.group, [&](auto group) {
     auto function = count_panels == 2 ? int8_panels<2, group.value>
                                       : int8_panels<1, group.value>;

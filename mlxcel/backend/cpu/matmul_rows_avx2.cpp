@@ -49,7 +49,9 @@ __m256i largest(const float* x, int64_t count, int group) {
   });
 }
 
-// `count` groups, at most eight; scale and sum get eight values.
+// `count` groups, at most eight; scale and sum get eight values. Step: codes
+// that are stored at once, at most a group.
+template <int Step>
 void quantize_groups(
     const float* x,
     int64_t count,
@@ -79,9 +81,9 @@ void quantize_groups(
     __m256i total = _mm256_setzero_si256();
     __m256 factor = _mm256_set1_ps(inverse[g]);
     __m256i keep = _mm256_set1_epi32(mask[g]);
-    for (int i = 0; i < group && g < count; i += 32) {
-      __m256i v[4];
-      unroll<4>([&](auto j) __attribute__((always_inline)) {
+    for (int i = 0; i < group && g < count; i += Step) {
+      __m256i v[Step / 8];
+      unroll<Step / 8>([&](auto j) __attribute__((always_inline)) {
         const float* from = x + g * group + i + 8 * j.value;
         v[j.value] = _mm256_and_si256(
             _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(from), factor)),
@@ -89,13 +91,22 @@ void quantize_groups(
         );
         total = _mm256_add_epi32(total, v[j.value]);
       });
-      __m256i codes = _mm256_packs_epi16(
-          _mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3])
+      constexpr int kLast = Step / 8 - 2;
+      __m256i codes = _mm256_permutevar8x32_epi32(
+          _mm256_packs_epi16(
+              _mm256_packs_epi32(v[0], v[1]),
+              _mm256_packs_epi32(v[kLast], v[kLast + 1])
+          ),
+          order
       );
-      _mm256_storeu_si256(
-          reinterpret_cast<__m256i*>(q + g * group + i),
-          _mm256_permutevar8x32_epi32(codes, order)
-      );
+      int8_t* to = q + g * group + i;
+      if constexpr (Step == 32) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), codes);
+      } else {
+        _mm_storeu_si128(
+            reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(codes)
+        );
+      }
     }
     _mm256_store_si256(reinterpret_cast<__m256i*>(partial[g]), total);
   }
@@ -187,9 +198,8 @@ void quantize(
   fetch_for_write(sum, groups * 4);
   for (int64_t g = 0; g < padded_scales(groups); g += 8) {
     int64_t count = groups - g < 8 ? groups - g : 8;
-    quantize_groups(
-        x + g * group, count, group, q + g * group, scale + g, sum + g
-    );
+    auto function = group == 16 ? quantize_groups<16> : quantize_groups<32>;
+    function(x + g * group, count, group, q + g * group, scale + g, sum + g);
   }
   zero(q + cols, padded_codes(cols) - cols);
   if (order == Order::split64) {
