@@ -7,6 +7,7 @@
 #include "mlxcel/chat/template_error.h"
 #include "mlxcel/config/config.h"
 #include "mlxcel/core/error.h"
+#include "mlxcel/core/log.h"
 #include "mlxcel/core/os.h"
 #include "mlxcel/loading/load_request.h"
 
@@ -65,6 +66,7 @@ class MemoryCheck {
   std::shared_ptr<const Tokenizer> run(
       const LoadRequest& checkpoint, std::optional<MemoryEstimate>& estimate
   ) {
+    double start = os::now();
     request_.context =
         resolve_context(context_window(checkpoint.config), sampling_.context);
     TensorListing listing = list_tensors(checkpoint.directory);
@@ -72,6 +74,9 @@ class MemoryCheck {
         checkpoint.entry, checkpoint.config, &listing, ""};
     MemoryEstimate measured = estimate_memory(outline, request_);
     bool over = measured.fits(memory_budget(memory_facts())) == false;
+    log_debug(fmt::format(
+        "[memory] estimated in {:.2f} ms", 1e3 * (os::now() - start)
+    ));
     std::shared_ptr<const Tokenizer> tokenizer;
     bool bounded = !first_.empty() && sampling_.max_tokens >= 0;
     if (bounded && (over || preflight_.estimate)) {

@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 import resource
 import struct
 import time
 
 import pytest
-from mlxcel_program import (expect_failure, letter_model,  # noqa: F401
+from mlxcel_program import (ROOT, expect_failure, letter_model,  # noqa: F401
                             letters, needs_program, run, smollm2,
                             write_safetensors)
 
@@ -289,7 +290,75 @@ def test_estimate_memory(letters):
     assert len(line) == 1 and "ratio" in line[0] and "resident" in line[0]
 
 
+# --- every architecture ---
+
+def read_case(path):
+    """Sections of a file of tests/detection by their heads."""
+    sections, head = {}, None
+    for line in path.read_text().splitlines():
+        if line.startswith("--- "):
+            head = line[4:]
+            sections[head] = []
+        elif head:
+            sections[head].append(line)
+    return sections
+
+
+def cases(kind):
+    """Those that need text files alone and ask what a checkpoint is."""
+    for path in sorted((ROOT / "tests" / "detection" / kind).glob("*.case")):
+        sections = read_case(path)
+        special = [head for head in sections if head.split()[0] in {
+            "tensors", "index", "bytes", "link"}]
+        if not special and sections.get("do", ["detect"]) == ["detect"] and (
+                not any(head.startswith("do ") for head in sections)):
+            yield pytest.param(sections, id=path.stem)
+
+
+def make_case(sections, directory):
+    for head, lines in sections.items():
+        if head != "expect":
+            file = directory / head
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("\n".join(lines) + "\n")
+    return directory
+
+
+@pytest.mark.parametrize("sections", list(cases("rows")))
+def test_every_architecture_is_told(sections, tmp_path):
+    expected = dict(line.split(": ", 1) for line in sections["expect"])
+    report = inspect(make_case(sections, tmp_path))
+    assert report["family"] == expected["type"]
+    assert report["kind"] == expected["kind"]
+    assert expected["routes"].split() == [report["directory_route"],
+                                          report["weight_route"]]
+    # Known, or with a reason.
+    for key in ["weights_bytes", "kv_bytes_total", "activation_bytes"]:
+        assert report[key] is not None or report["unknown"][key], key
+
+
+@pytest.mark.parametrize("sections", list(cases("errors")))
+def test_what_is_refused_is_refused_with_what_is_there(sections, tmp_path):
+    result = run("inspect", make_case(sections, tmp_path))
+    message = "\n".join(sections["expect"])
+    assert message.startswith("error: ")
+    assert result.status == 1 and result.out == b""
+    assert message.replace("DIR", str(tmp_path)) in result.err
+    assert "The directory holds: " in result.err
+
+
 # --- speed ---
+
+def test_the_check_costs_next_to_nothing(smollm2):
+    times = []
+    for _ in range(5):
+        result = run("generate", "-m", smollm2, "-p", "x", "-n", "1",
+                     MLXCEL_LOG="debug")
+        found = re.search(r"\[memory\] estimated in ([0-9.]+) ms", result.err)
+        times.append(float(found.group(1)))
+    print(f"memory check of SmolLM2: {min(times)} ms")
+    assert min(times) < 5, times
+
 
 def sparse_shards(path, shards=30, tensors=100_000):
     """A checkpoint of experts whose payloads take no room on the disk."""

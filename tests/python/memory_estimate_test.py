@@ -1,0 +1,117 @@
+"""The estimate of `inspect` against the peak resident memory of a run.
+
+`bench` fills the context that `inspect` is asked for and reports the highest
+resident size of its process; weights are paged in at load. Weights, KV cache
+and activations, before any headroom, must be within 5 % + 50 MB of it.
+"""
+
+import json
+import shutil
+
+import pytest
+from mlxcel_program import needs_program, run, smollm2  # noqa: F401
+
+pytestmark = needs_program
+
+MB = 1_000_000
+
+
+def config(model_type, hidden, layers, heads, kv, ffn, vocabulary, **more):
+    return {"model_type": model_type, "hidden_size": hidden,
+            "num_hidden_layers": layers, "num_attention_heads": heads,
+            "num_key_value_heads": kv, "intermediate_size": ffn,
+            "vocab_size": vocabulary, "rms_norm_eps": 1e-6,
+            "max_position_embeddings": 1 << 15, **more}
+
+
+TIED = {"tie_word_embeddings": True}
+UNTIED = {"tie_word_embeddings": False}
+
+# name: (config, options of synth, prompt, reply, options of bench and inspect)
+SMALL = {
+    "llama 4-bit, long context": (
+        config("llama", 512, 8, 8, 8, 1024, 32000, **UNTIED),
+        ["--bits", "4"], 1500, 32, []),
+    "qwen2 8-bit, tied, large vocabulary": (
+        config("qwen2", 896, 6, 14, 2, 2432, 151936, **TIED),
+        ["--bits", "8"], 512, 32, []),
+}
+LARGE = {
+    "llama 4-bit, untied, GQA": (
+        config("llama", 2048, 16, 32, 8, 8192, 128256, **UNTIED),
+        ["--bits", "4"], 700, 32, []),
+    "llama bf16": (
+        config("llama", 1024, 16, 16, 4, 4096, 49152, **UNTIED),
+        [], 512, 32, []),
+    "llama f32, exact": (
+        config("llama", 768, 12, 12, 12, 3072, 32000, **UNTIED),
+        ["--dtype", "f32"], 1000, 32, ["--exact"]),
+    "llama f16, long context": (
+        config("llama", 512, 8, 8, 8, 2048, 32000, **TIED),
+        ["--dtype", "f16"], 4000, 32, []),
+    "mistral 4-bit, window": (
+        config("mistral", 1536, 16, 12, 4, 6144, 32768, sliding_window=512,
+               **UNTIED),
+        ["--bits", "4", "--group-size", "32"], 1500, 32, []),
+    "qwen2 8-bit, tied": (
+        config("qwen2", 896, 24, 14, 2, 4864, 151936, **TIED),
+        ["--bits", "8"], 1000, 32, []),
+    "qwen3 bf16, tied": (
+        config("qwen3", 1024, 28, 16, 8, 3072, 151936, head_dim=128, **TIED),
+        [], 600, 16, []),
+    "qwen3 4-bit, untied": (
+        config("qwen3", 2048, 20, 16, 8, 6144, 151936, head_dim=128, **UNTIED),
+        ["--bits", "4"], 1200, 32, []),
+    "gemma 4-bit, 256k vocabulary": (
+        config("gemma", 2048, 12, 8, 1, 8192, 256000, head_dim=256,
+               hidden_act="gelu_pytorch_tanh"),
+        ["--bits", "4"], 512, 32, []),
+}
+
+
+def measure(model, prompt, reply, options):
+    done = run("bench", model, "-p", str(prompt), "-n", str(reply), "-r", "1",
+               "--json", *options, timeout=300)
+    assert done.status == 0, done.err
+    seen = run("inspect", model, "-n", str(prompt + reply + 1), "--json",
+               *options)
+    assert seen.status == 0, seen.err
+    return json.loads(seen.text), json.loads(done.text)["peak_resident_bytes"]
+
+
+def check(name, report, peak):
+    parts = [report[key] / MB for key in [
+        "weights_bytes", "kv_bytes_total", "activation_bytes", "net_bytes"]]
+    off = (report["net_bytes"] - peak) / MB
+    allowed = 0.05 * peak / MB + 50
+    print(f"\n{name:38} weights {parts[0]:7.1f}  kv {parts[1]:6.1f}  "
+          f"activations {parts[2]:5.1f}  net {parts[3]:7.1f}  "
+          f"peak {peak / MB:7.1f}  off {off:+6.1f} (allowed {allowed:.1f})")
+    assert abs(off) <= allowed, name
+
+
+def synthetic_case(name, cases, folder):
+    settings, synth, prompt, reply, options = cases[name]
+    (folder / "config.json").write_text(json.dumps(settings))
+    model = folder / "model"
+    made = run("synth", folder / "config.json", model, *synth, timeout=300)
+    assert made.status == 0, made.err
+    try:
+        check(name, *measure(model, prompt, reply, options))
+    finally:
+        shutil.rmtree(model)
+
+
+def test_smollm2(smollm2):
+    check("SmolLM2 (4 and 8 bits, tied)", *measure(smollm2, 512, 64, []))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small(name, tmp_path):
+    synthetic_case(name, SMALL, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_large(name, tmp_path):
+    synthetic_case(name, LARGE, tmp_path)
