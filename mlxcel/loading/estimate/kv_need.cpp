@@ -12,41 +12,33 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/loading/detect.h"
-#include "mlxcel/loading/estimate/kv_rules.h"
+#include "mlxcel/loading/estimate/kv_fields.h"
 #include "mlxcel/loading/signals.h"
 
 namespace mlxcel {
 
 namespace {
 
+using kv::kMostWidth;
 using kv::Rule;
+using kv::unknown;
 
-// Bounds far above any published model.
+// Layers far above those of any published model, and values of one of them.
 constexpr int64_t kMostLayers = 1 << 16;
-constexpr int64_t kMostWidth = 1 << 24;
+constexpr int64_t kMostValues = int64_t{1} << 32;
 
-// Ends a description; the text is why it isn't known.
-struct Unknown {
-  std::string why;
-};
-
-[[noreturn]] void unknown(std::string why) {
-  throw Unknown{std::move(why)};
-}
-
-class Describer {
+class Describer : private kv::KvFields {
  public:
-  Describer(const Descriptor& row, const Json& config)
-      : row_(row), config_(config) {}
+  Describer(const Descriptor& row, const Rule& rule, const Json& config)
+      : KvFields(rule, config), row_(row) {}
 
-  KvNeed describe(const Rule& rule) {
-    rule_ = &rule;
-    switch (rule.kind) {
+  KvNeed describe() {
+    switch (rule_.kind) {
       case kv::Kind::none:
-        need_.detail = rule.note;
+        need_.detail = rule_.note;
         break;
       case kv::Kind::unknown:
-        unknown(fmt::format("{}: {}", row_.display_name, rule.note));
+        unknown(fmt::format("{}: {}", row_.display_name, rule_.note));
       case kv::Kind::attention:
         attention();
         break;
@@ -101,6 +93,15 @@ class Describer {
       case kv::Kind::cross_layer:
         cross_layer();
         break;
+      case kv::Kind::plamo2:
+        plamo2();
+        break;
+      case kv::Kind::step3p5:
+        step3p5();
+        break;
+      case kv::Kind::baichuan:
+        baichuan();
+        break;
       case kv::Kind::whisper:
         whisper();
         break;
@@ -113,157 +114,11 @@ class Describer {
   }
 
  private:
-  // --- fields ---
-
-  std::optional<int64_t> optional_field(std::string_view names) const {
-    while (!names.empty()) {
-      size_t end = std::min(names.find(' '), names.size());
-      std::string name(names.substr(0, end));
-      names.remove_prefix(std::min(end + 1, names.size()));
-      if (!config_.has(name)) {
-        continue;
-      }
-      auto value = count_of(config_, name);
-      if (!value || *value < 0 || *value > kMostWidth) {
-        unknown(fmt::format(
-            "{}: expected a count, got {}",
-            config_.at(name).path(),
-            config_.at(name).preview()
-        ));
-      }
-      return value;
-    }
-    return std::nullopt;
-  }
-
-  // The first of the names that is there, more than 0.
-  int64_t field(std::string_view names) const {
-    auto value = optional_field(names);
-    std::string_view first = names.substr(0, names.find(' '));
-    if (!value || *value == 0) {
-      unknown(fmt::format("the config has no {}", first));
-    }
-    return *value;
-  }
-
-  void read_layers() {
-    layers_ = field(
-        "num_hidden_layers n_layer n_layers num_layers num_transformer_layers"
-    );
-    if (layers_ > kMostLayers) {
-      unknown(fmt::format("{} layers are no number of layers", layers_));
-    }
-  }
-
-  int64_t heads() const {
-    return field("num_attention_heads n_head n_heads num_heads");
-  }
-  int64_t kv_heads() const {
-    if (rule_->multi_query) {
-      auto multi = config_.find("multi_query");
-      if (!multi || !multi->is_bool() || multi->as_bool()) {
-        return 1;
-      }
-    }
-    auto nested = config_.find("attn_config");
-    if (nested && nested->is_object()) {
-      if (auto own = count_of(*nested, "kv_n_heads"); own && *own > 0) {
-        return *own;
-      }
-    }
-    auto own = optional_field(
-        "num_key_value_heads n_kv_heads n_kv_head num_kv_heads "
-        "num_attention_groups"
-    );
-    return own && *own > 0 ? *own : heads();
-  }
-  int64_t head_dim() const {
-    if (auto own = optional_field("head_dim kv_channels attention_head_dim");
-        own && *own > 0) {
-      return *own;
-    }
-    if (rule_->head_dim > 0) {
-      return rule_->head_dim;
-    }
-    return field("hidden_size n_embd d_model dim hidden_dim") / heads();
-  }
-  int64_t standard_values() const {
-    int64_t value_dim = optional_field("v_head_dim").value_or(0);
-    int64_t dim = head_dim();
-    return kv_heads() * (dim + (value_dim > 0 ? value_dim : dim));
-  }
-  int64_t latent_values() const {
-    int64_t values = field("kv_lora_rank") + field("qk_rope_head_dim");
-    // The key of the sparse indexer, per token.
-    return values + optional_field("index_head_dim").value_or(0);
-  }
-
-  int64_t window() const {
-    return optional_field(
-               "sliding_window sliding_window_size attention_window_size"
-    )
-        .value_or(0);
-  }
-
-  std::vector<std::string> layer_types() const {
-    std::vector<std::string> types;
-    auto list = config_.find("layer_types");
-    if (!list || !list->is_array()) {
-      list = config_.find("layers_block_type");
-    }
-    if (!list || !list->is_array()) {
-      return types;
-    }
-    for (const Json& type : list->elements()) {
-      if (!type.is_string()) {
-        unknown(fmt::format("{}: expected a word", type.path()));
-      }
-      types.push_back(type.as_string());
-    }
-    if (static_cast<int64_t>(types.size()) < layers_) {
-      unknown(fmt::format(
-          "{}: {} entries for {} layers", list->path(), types.size(), layers_
-      ));
-    }
-    types.resize(static_cast<size_t>(layers_));
-    return types;
-  }
-
-  // --- layers ---
-
   void add(int64_t values, int64_t window = 0) {
+    if (values < 0 || values > kMostValues) {
+      unknown(fmt::format("{} values a token are no layer's", values));
+    }
     need_.layers.push_back({values, window});
-  }
-
-  // Window of a layer of this type; empty if it keeps nothing per token.
-  std::optional<int64_t> window_of(const std::string& type) const {
-    if (type == "full_attention" || type == "attention" || type == "global") {
-      return 0;
-    }
-    if (type == "sliding_attention" || type == "local" ||
-        type == "sliding_window_attention") {
-      int64_t own = window();
-      if (own == 0) {
-        unknown("the config has no sliding_window");
-      }
-      return own;
-    }
-    if (type == "chunked_attention") {
-      return field("attention_chunk_size");
-    }
-    for (const char* fixed :
-         {"linear_attention",
-          "conv",
-          "mamba",
-          "recurrent",
-          "moe",
-          "mlp",
-          "short_conv"}) {
-      if (type == fixed) {
-        return std::nullopt;
-      }
-    }
-    unknown(fmt::format("the layer type {} is not described", quote(type)));
   }
 
   void from_types(const std::vector<std::string>& types, int64_t values) {
@@ -275,16 +130,12 @@ class Describer {
   }
 
   void attention() {
-    if (rule_->latent_if_ranked && config_.has("kv_lora_rank")) {
-      latent();
-      return;
-    }
     read_layers();
     int64_t values = standard_values();
     auto types = layer_types();
-    bool obeys = rule_->windows != kv::Windows::never;
+    bool obeys = rule_.windows != kv::Windows::never;
     if (!types.empty() && obeys &&
-        !(rule_->windows == kv::Windows::opt_in && !opted_in())) {
+        !(rule_.windows == kv::Windows::opt_in && !opted_in())) {
       from_types(types, values);
       return;
     }
@@ -300,7 +151,7 @@ class Describer {
 
   // Where the config lists no layer types.
   int64_t pattern_window(int64_t i) const {
-    switch (rule_->windows) {
+    switch (rule_.windows) {
       case kv::Windows::never:
       case kv::Windows::listed:
         return 0;
@@ -315,7 +166,7 @@ class Describer {
         return i % 2 == 0 ? window() : 0;
       case kv::Windows::chunks:
         return is_chunked(i) ? optional_field("attention_chunk_size")
-                                   .value_or(rule_->default_window)
+                                   .value_or(rule_.default_window)
                              : 0;
       case kv::Windows::every: {
         if (auto letters = config_.find("sliding_window_pattern");
@@ -326,12 +177,12 @@ class Describer {
                              "sliding_window_pattern _sliding_window_pattern "
                              "global_attn_every_n_layers"
         )
-                             .value_or(rule_->period);
+                             .value_or(rule_.period);
         if (period == 0 || (i + 1) % period == 0) {
           return 0;
         }
         int64_t own = window();
-        return own > 0 ? own : rule_->default_window;
+        return own > 0 ? own : rule_.default_window;
       }
     }
     return 0;
@@ -360,7 +211,7 @@ class Describer {
   void latent() {
     read_layers();
     int64_t values = latent_values();
-    for (int64_t i = 0; i < layers_ * rule_->caches_per_layer; ++i) {
+    for (int64_t i = 0; i < layers_ * rule_.caches_per_layer; ++i) {
       add(values);
     }
     need_.detail = fmt::format(
@@ -502,7 +353,11 @@ class Describer {
         optional_field("num_global_key_value_heads").value_or(0);
     int64_t global_dim = optional_field("global_head_dim").value_or(0);
     for (const std::string& type : types) {
-      int64_t own = *window_of(type);
+      auto found = window_of(type);
+      if (!found) {
+        unknown(fmt::format("the layer type {} is not described", quote(type)));
+      }
+      int64_t own = *found;
       bool global = own == 0;
       int64_t count = global && global_heads > 0 ? global_heads : kv_heads();
       int64_t dim = global && global_dim > 0 ? global_dim : head_dim();
@@ -572,6 +427,61 @@ class Describer {
     each([&](int64_t i) { return i % std::max<int64_t>(factor, 1) == 0; });
   }
 
+  void plamo2() {
+    int64_t step = optional_field("mamba_step").value_or(2);
+    bool mamba = !is_flag(config_, "mamba_enabled", false);
+    each([&](int64_t i) {
+      bool few = layers_ <= step / 2;
+      return !mamba || step < 1 ||
+             (few ? i == layers_ - 1 : i % step == step / 2);
+    });
+  }
+
+  void step3p5() {
+    read_layers();
+    int64_t dim = field("head_dim");
+    int64_t full = field("num_attention_groups");
+    auto other = config_.find("attention_other_setting");
+    auto own = other && other->is_object()
+                   ? count_of(*other, "num_attention_groups")
+                   : std::nullopt;
+    auto types = layer_types();
+    for (int64_t i = 0; i < layers_; ++i) {
+      bool slides = types.empty()
+                        ? i % 2 == 0
+                        : types[static_cast<size_t>(i)] == "sliding_attention";
+      int64_t heads =
+          slides ? std::clamp<int64_t>(own.value_or(full), 0, kMostWidth)
+                 : full;
+      add(2 * heads * dim, slides ? field("sliding_window") : 0);
+    }
+  }
+
+  void baichuan() {
+    read_layers();
+    auto list = config_.find("sliding_window_layers");
+    std::vector<bool> slides(static_cast<size_t>(layers_));
+    if (list && list->is_array()) {
+      for (const Json& index : list->elements()) {
+        if (!index.is_integer()) {
+          unknown(fmt::format("{}: expected a layer", index.path()));
+        }
+        slides[static_cast<size_t>(index.as_int(0, layers_ - 1))] = true;
+      }
+    }
+    int64_t width = field("hidden_size");
+    for (bool own : slides) {
+      int64_t queries =
+          own ? optional_field("num_swa_attention_heads").value_or(heads())
+              : heads();
+      int64_t keys =
+          own ? optional_field("num_swa_key_value_heads").value_or(kv_heads())
+              : kv_heads();
+      add(2 * keys * (width / std::max<int64_t>(queries, 1)),
+          own ? field("sliding_window") : 0);
+    }
+  }
+
   // Each decoder layer keeps its own tokens and, once, the encoder's frames.
   void whisper() {
     int64_t width = field("d_model n_text_state");
@@ -624,9 +534,6 @@ class Describer {
   }
 
   const Descriptor& row_;
-  const Json& config_;
-  const Rule* rule_ = nullptr;
-  int64_t layers_ = 0;
   KvNeed need_;
 };
 
@@ -668,8 +575,9 @@ uint64_t KvNeed::values(int64_t context) const {
   for (const KvLayer& layer : layers) {
     int64_t tokens =
         layer.window > 0 ? std::min(context, layer.window) : context;
-    sum += static_cast<uint64_t>(layer.values) *
-           static_cast<uint64_t>(round_up(tokens, backend::kBlockTokens));
+    auto kept = static_cast<uint64_t>(round_up(tokens, backend::kBlockTokens));
+    auto values = checked_mul(static_cast<uint64_t>(layer.values), kept);
+    sum = checked_add(sum, values.value_or(UINT64_MAX)).value_or(UINT64_MAX);
   }
   return sum;
 }
@@ -681,8 +589,9 @@ KvNeed kv_need(ModelType type, const Json& config) {
     }
     ModelType own = text_row(type, config);
     Json text = text_config(config);
-    return Describer(descriptor(own), text).describe(kv::rule_of(own));
-  } catch (const Unknown& missing) {
+    kv::Rule rule = kv::rule_of(own);
+    return Describer(descriptor(own), rule, text).describe();
+  } catch (const kv::Unknown& missing) {
     KvNeed need;
     need.detail = missing.why;
     return need;

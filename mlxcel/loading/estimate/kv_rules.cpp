@@ -62,6 +62,8 @@ Rule rule_of_text(ModelType type) {
     case ModelType::falcon_h1:
     case ModelType::mellum:
     case ModelType::laguna:
+    case ModelType::lille_130m:
+    case ModelType::nanochat:
       return {.kind = Kind::attention};
     case ModelType::mixtral:
     case ModelType::phi3:
@@ -151,6 +153,12 @@ Rule rule_of_text(ModelType type) {
       return {.kind = Kind::shared_tail};
     case ModelType::gemma4:
       return {.kind = Kind::gemma4, .head_dim = 256};
+    case ModelType::plamo2:
+      return {.kind = Kind::plamo2};
+    case ModelType::step3p5:
+      return {.kind = Kind::step3p5};
+    case ModelType::baichuan:
+      return {.kind = Kind::baichuan};
     case ModelType::mimo_v2_flash:
       return {.kind = Kind::mimo_flash};
     case ModelType::openelm:
@@ -185,6 +193,9 @@ Rule rule_of_vision(ModelType type) {
     case ModelType::qwen3_5_vlm:
     case ModelType::qwen3_5_moe_vlm:
       return rule_of_text(ModelType::qwen3_5);
+    case ModelType::phi3_vlm:
+    case ModelType::phi4_mm_vlm:
+      return rule_of_text(ModelType::phi3);
     case ModelType::gemma3_vlm:
       return rule_of_text(ModelType::gemma3);
     case ModelType::gemma3n_vlm:

@@ -27,6 +27,9 @@ enum class Kind : uint8_t {
   per_layer_heads,  // num_kv_heads is a list
   nas,              // block_configs
   cross_layer,      // use_cla: one of every cla_share_factor layers
+  plamo2,           // the middle of every mamba_step layers attends
+  step3p5,          // sliding layers by attention_other_setting
+  baichuan,         // sliding_window_layers, with heads of their own
   whisper,          // decoder with cross attention
 };
 
@@ -48,8 +51,7 @@ struct Rule {
   int64_t head_dim = 0;   // where the config has none; 0: hidden / heads
   int64_t period = 0;     // default of sliding_window_pattern
   int64_t default_window = 0;
-  bool multi_query = false;       // one kv head unless multi_query is false
-  bool latent_if_ranked = false;  // latent where there is a kv_lora_rank
+  bool multi_query = false;  // one kv head unless multi_query is false
   int64_t caches_per_layer = 1;
 };
 

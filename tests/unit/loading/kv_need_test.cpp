@@ -181,6 +181,31 @@ TEST(KvNeed, HybridsCountWhatAttends) {
   );
 }
 
+TEST(KvNeed, PatternsOfTheirOwn) {
+  // pfnet/plamo-2-1b: 16 layers, each second attends; 2 x 1 x 128 at 16 heads.
+  EXPECT_EQ(
+      need(ModelType::plamo2, R"({"hidden_size": 2048, "num_hidden_layers": 16,
+          "num_attention_heads": 16, "num_key_value_heads": 1,
+          "hidden_size_per_head": 128, "mamba_step": 2,
+          "mamba_enabled": true})")
+          .values_per_token(),
+      8 * 256
+  );
+  // baichuan-inc/Baichuan-M1-14B's fields, cut to 3 layers.
+  KvNeed baichuan = need(ModelType::baichuan, R"({"hidden_size": 5120,
+      "num_hidden_layers": 3, "num_attention_heads": 20,
+      "num_key_value_heads": 2, "num_swa_attention_heads": 40,
+      "num_swa_key_value_heads": 8, "sliding_window": 64,
+      "sliding_window_layers": [1]})");
+  EXPECT_EQ(baichuan.values(128), 2u * (2 * 2 * 256 * 128) + 2 * 8 * 128 * 64);
+  // Step 3.5: even layers slide, with more heads.
+  KvNeed step = need(ModelType::step3p5, R"({"num_hidden_layers": 2,
+      "num_attention_heads": 64, "num_attention_groups": 8, "head_dim": 128,
+      "sliding_window": 64,
+      "attention_other_setting": {"num_attention_groups": 16}})");
+  EXPECT_EQ(step.values(128), 2u * 16 * 128 * 64 + 2u * 8 * 128 * 128);
+}
+
 TEST(KvNeed, SharedLayersKeepNothing) {
   // google/gemma-3n-E4B, cut to 10 layers of which the last 5 share.
   KvNeed gemma = need(ModelType::gemma3n, R"({"text_config": {
@@ -235,7 +260,7 @@ TEST(KvNeed, WhatIsNotKnownSaysWhy) {
   };
   const Case cases[] = {
       {ModelType::llama, "{}", "no num_hidden_layers"},
-      {ModelType::llama, R"({"num_hidden_layers": 2})", "no num_attention"},
+      {ModelType::llama, R"({"num_hidden_layers": 2})", "no hidden_size"},
       {ModelType::llama,
        R"({"num_hidden_layers": -2, "num_attention_heads": 1})",
        "num_hidden_layers: expected a count, got -2"},
