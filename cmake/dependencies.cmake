@@ -33,6 +33,13 @@ target_compile_definitions(dep_pcre2 INTERFACE
 mlxcel_binary_library(utf8proc utf8proc.h libutf8proc.a)
 target_compile_definitions(dep_utf8proc INTERFACE UTF8PROC_STATIC)
 
+if(MLXCEL_DOWNLOAD)
+  mlxcel_binary_library(curl curl/curl.h curl)
+  mlxcel_binary_library(openssl openssl/evp.h crypto)
+  find_library(ssl_LIBRARY ssl HINTS ${deps_hint}/lib REQUIRED)
+  target_link_libraries(dep_openssl INTERFACE ${ssl_LIBRARY})
+endif()
+
 if(MLXCEL_GRAPH)
   find_package(MLX CONFIG REQUIRED PATHS ${MLXCEL_MLX_DIR} NO_DEFAULT_PATH)
 endif()
