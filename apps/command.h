@@ -15,6 +15,7 @@ namespace mlxcel::apps {
 /// it. Callbacks throw mlxcel::Error; main maps it to an exit status.
 void add_generate(CLI::App& program);
 void add_run(CLI::App& program);
+void add_download(CLI::App& program);
 void add_convert(CLI::App& program);
 void add_arch(CLI::App& program);
 void add_inspect(CLI::App& program);

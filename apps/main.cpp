@@ -17,6 +17,7 @@ constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
 constexpr const char* kExamples = R"(Examples:
+  mlxcel download Qwen3-0.6B-4bit              fetch a model into the store
   mlxcel convert SmolLM2.Q4_1.gguf SmolLM2     make a model directory of a GGUF
   mlxcel run SmolLM2                           chat with it
   mlxcel run SmolLM2 -p "Why is the sky blue?" one question, one answer
@@ -70,6 +71,7 @@ int run(int argc, char** argv) {
   program.get_formatter()->column_width(34);
   add_run(program);
   add_generate(program);
+  add_download(program);
   add_convert(program);
   add_arch(program);
   add_inspect(program);

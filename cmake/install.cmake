@@ -4,6 +4,8 @@ include(GNUInstallDirs)
 set(private_libraries lib/mlxcel)
 set_target_properties(mlxcel_app PROPERTIES INSTALL_RPATH
     "$ORIGIN/../${private_libraries};$ORIGIN/../${private_libraries}/mlx/lib")
+# An RPATH, not a RUNPATH: it also holds for what those libraries need.
+target_link_options(mlxcel_app PRIVATE -Wl,--disable-new-dtags)
 install(TARGETS mlxcel_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/mlxcel)
 if(MLXCEL_GRAPH)

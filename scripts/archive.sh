@@ -27,6 +27,15 @@ foreign_libraries() {
     grep -v -E '/(libc|libm|libdl|librt|libpthread|libresolv)\.so'
 }
 
+# The Debian package that a library comes from. Packages know it by the path
+# before /lib became a link to /usr/lib, or by that behind it.
+package_of() {
+  local path
+  path=$(readlink -f "$1")
+  { dpkg -S "$path" || dpkg -S "${path#/usr}"; } 2>/dev/null |
+    sed -n '1s/:.*//p' | grep . || die "no package has $1"
+}
+
 rm -rf "$stage"
 say "installing in $build_dir/archive"
 cmake --install "$root_dir/$build_dir" --prefix "$top" --strip >/dev/null
@@ -39,6 +48,8 @@ cp "$deps_dir"/mlx-cpu/mlx_cpu-*.dist-info/licenses/LICENSE "$licences/mlx"
 for library in $(foreign_libraries); do
   say "adding $(basename "$library")"
   cp -L "$library" "$own_libraries/"
+  package=$(package_of "$library")
+  cp -L "/usr/share/doc/$package/copyright" "$licences/$package"
 done
 
 mkdir -p "$root_dir/dist"
@@ -52,4 +63,7 @@ trap 'rm -rf "$trial"' EXIT
 tar -C "$trial" -xJf "$root_dir/dist/$name.tar.xz"
 env -i PATH=/usr/bin:/bin "$trial/$name/bin/mlxcel" --version ||
   die "the packed program does not start"
+stage=$trial top=$trial/$name
+left=$(foreign_libraries)
+[ -z "$left" ] || die "the packed program also needs: $left"
 say "ready: dist/$name.tar.xz ($(du -h "$root_dir/dist/$name.tar.xz" | cut -f1))"

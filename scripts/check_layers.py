@@ -4,7 +4,7 @@
 Includes point downwards only: apps, server, engine, loading, models, nn,
 backend, weights, config, core; hub, tokenizer, chat and media need only core;
 cache needs backend and core. A few names have one home: MLX in backend/graph
-and backend/cuda, x86 intrinsics in backend/cpu, system calls in core/os_*.
+and backend/cuda, x86 intrinsics in backend/cpu, libcurl and OpenSSL in hub/download, system calls in core/os_*.
 Heavy third-party headers stay out of headers, every folder says what it is
 for in a README.md, and no file is larger than 1 MB.
 
@@ -42,6 +42,7 @@ X86_NAME = re.compile(r"\b_mm(?:256|512)?_\w+|\b__m(?:128|256|512)[id]?\b")
 SYSTEM_HEADER = re.compile(
     r"^(?:sys/.*|linux/.*|unistd|fcntl|signal|pthread|sched|dirent|dlfcn"
     r"|termios|poll)(?:\.h)?$|^csignal$")
+NETWORK_HEADER = re.compile(r"^(?:curl|openssl)/")
 HEAVY_HEADER = re.compile(
     r"^(?:mlx/|simdjson|fmt/|spdlog/|CLI/|nlohmann/json\.hpp)")
 
@@ -134,6 +135,8 @@ def check_source(path, parts):
             if not (path.parent / name).exists():
                 continue
             yield line(match), f'"{name}": includes are rooted'
+        if NETWORK_HEADER.match(name) and folder != "hub/download":
+            yield line(match), f"{name}: the network stays in hub/download"
         if name.startswith("mlx/") and not mlx_home:
             yield line(match), f"{name}: MLX stays in backend/graph and cuda"
         if X86_HEADER.match(name) and not x86_home:

@@ -13,7 +13,8 @@ mlx_sha256=0e0a24fa2ce8b6b94d2e6a90604e8813aa8e29fcb918bb2aa01cfb6d133d8cee
 packages=(
   g++ cmake ninja-build ccache git python3 python3-venv
   libsimdjson-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev
-  libpcre2-dev libutf8proc-dev libgtest-dev libbenchmark-dev
+  libpcre2-dev libutf8proc-dev libcurl4-openssl-dev libssl-dev
+  libgtest-dev libbenchmark-dev
 )
 case ${1:-} in
   '') ;;

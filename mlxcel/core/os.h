@@ -45,6 +45,8 @@ int create_exclusive(const std::string& path);
 /// Opens a file of one's own for reading and for writing at its end; -1 if
 /// there is none, or a link, or one that has other names or another owner.
 int open_own_file(const std::string& path, uint64_t& size);
+/// Creates one exclusively, for the same use.
+int create_own_file(const std::string& path);
 /// Cuts the file to `size` bytes.
 void truncate_file(int fd, uint64_t size, const std::string& path);
 /// Makes the names in a directory last.
@@ -112,6 +114,8 @@ void ignore_write_signals();
 [[noreturn]] void exit_now(int status) noexcept;
 
 bool is_terminal(int fd);
+/// Characters in a line of a terminal; 0 if unknown.
+int terminal_columns(int fd);
 /// Seconds on a monotonic clock.
 double now();
 /// Seconds since 1970.

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -43,6 +44,18 @@ int open_own_file(const std::string& path, uint64_t& size) {
   return fd;
 }
 
+int create_own_file(const std::string& path) {
+  int fd = ::open(
+      path.c_str(),
+      O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+      0644
+  );
+  if (fd < 0) {
+    fail_errno("create", path);
+  }
+  return fd;
+}
+
 void truncate_file(int fd, uint64_t size, const std::string& path) {
   while (::ftruncate(fd, static_cast<off_t>(size)) != 0) {
     if (errno != EINTR) {
@@ -82,9 +95,7 @@ std::optional<double> seconds_since_written(const std::string& path) {
 
 int open_lock_file(const std::string& path) {
   int fd = ::open(
-      path.c_str(),
-      O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-      0644
+      path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644
   );
   if (fd < 0) {
     fail_errno("create", path);
@@ -115,6 +126,11 @@ bool is_same_file(int fd, const std::string& path) {
   struct stat named;
   return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+int terminal_columns(int fd) {
+  winsize size;
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 }  // namespace mlxcel::os

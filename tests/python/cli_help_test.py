@@ -11,8 +11,9 @@ from mlxcel_program import (BUILD, PROGRAM, ROOT, letters,  # noqa: F401
                             needs_program, run)
 
 pytestmark = needs_program
-COMMANDS = ["run", "generate", "convert", "arch", "inspect", "list", "rm",
-            "score", "template", "bench", "synth", "tokenize", "detokenize", "completion"]
+COMMANDS = ["run", "generate", "download", "convert", "arch", "inspect", "list",
+            "rm", "score", "template", "bench", "synth", "tokenize",
+            "detokenize", "completion"]
 
 
 def test_help_has_the_commands_and_examples():
@@ -20,7 +21,7 @@ def test_help_has_the_commands_and_examples():
     assert result.status == 0 and result.err == ""
     for command in COMMANDS:
         assert re.search(rf"^ +{command}\b", result.text, re.MULTILINE), command
-    assert "Examples:\n  mlxcel convert" in result.text
+    assert "Examples:\n  mlxcel download" in result.text
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -86,6 +87,10 @@ def test_version():
     (["list", "--json", "--quiet"], "--json"),
     (["list", "--json", "--verbose"], "--json"),
     (["list", "more"], "more"),
+    (["download"], "repository"),
+    (["download", "a/b/c"], "no repository"),
+    (["download", "./x"], "no repository"),
+    (["download", "x", "--revision", "../main"], "--revision"),
     (["rm"], "repository"),
     (["rm", "a/b/c"], "no repository"),
     (["rm", "../x"], "no repository"),

@@ -64,7 +64,8 @@ std::optional<double> asked_pause(const HttpResponse& response) {
     return std::nullopt;
   }
   size_t from = at + 3;
-  size_t end = std::min(limit.find_first_not_of("0123456789", from), limit.size());
+  size_t end =
+      std::min(limit.find_first_not_of("0123456789", from), limit.size());
   auto seconds = parse_int(std::string_view(limit).substr(from, end - from));
   return seconds ? std::optional<double>(static_cast<double>(*seconds))
                  : std::nullopt;

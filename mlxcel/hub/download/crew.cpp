@@ -10,6 +10,32 @@ namespace {
 
 constexpr auto kReportEvery = std::chrono::milliseconds(100);
 
+// Joins, and cancels first if something was thrown meanwhile.
+class Threads {
+ public:
+  explicit Threads(std::atomic<bool>& cancelled) : cancelled_(cancelled) {}
+  ~Threads() {
+    if (std::uncaught_exceptions() > before_) {
+      cancelled_.store(true);
+    }
+    for (std::thread& thread : threads_) {
+      thread.join();
+    }
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  template <typename F>
+  void add(F&& work) {
+    threads_.emplace_back(std::forward<F>(work));
+  }
+
+ private:
+  std::atomic<bool>& cancelled_;
+  int before_ = std::uncaught_exceptions();
+  std::vector<std::thread> threads_;
+};
+
 }  // namespace
 
 Crew::Crew(
@@ -27,14 +53,24 @@ Crew::Crew(
 
 void Crew::run(size_t begin, size_t end, bool told, const Job& job) {
   next_.store(begin);
-  working_ = std::min(limits_.parallel, end - begin);
-  std::vector<std::thread> threads;
-  for (size_t i = working_; i > 0; --i) {
-    threads.emplace_back([&] { work(end, told, job); });
+  size_t count = std::min(limits_.parallel, end - begin);
+  working_ = count;
+  {
+    Threads threads(cancelled_);
+    for (size_t i = 0; i < count; ++i) {
+      threads.add([&] { work(end, told, job); });
+    }
+    tell_until_done();
   }
+  if (error_) {
+    std::rethrow_exception(error_);
+  }
+}
+
+void Crew::tell_until_done() {
   std::unique_lock lock(mutex_);
   while (working_ > 0 || !events_.empty()) {
-    if (working_ > 0 && events_.empty()) {
+    if (events_.empty()) {
       changed_.wait_for(lock, kReportEvery);
     }
     std::deque<Event> events;
@@ -49,13 +85,6 @@ void Crew::run(size_t begin, size_t end, bool told, const Job& job) {
     }
     report();
     lock.lock();
-  }
-  lock.unlock();
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  if (error_) {
-    std::rethrow_exception(error_);
   }
 }
 
@@ -91,9 +120,7 @@ void Crew::work(size_t end, bool told, const Job& job) {
   changed_.notify_one();
 }
 
-void Crew::do_file(
-    HttpClient& client, size_t file, bool told, const Job& job
-) {
+void Crew::do_file(HttpClient& client, size_t file, bool told, const Job& job) {
   if (told) {
     states_[file].store(State::active);
   }

@@ -58,6 +58,7 @@ class Crew {
   void work(size_t end, bool told, const Job& job);
   void do_file(HttpClient& client, size_t file, bool told, const Job& job);
   void keep_error();
+  void tell_until_done();
   void report();
 
   const std::vector<FileProgress>& files_;

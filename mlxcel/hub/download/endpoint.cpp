@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "mlxcel/core/error.h"
-#include "mlxcel/core/os.h"
+#include "mlxcel/hub/places.h"
 
 namespace mlxcel::hub {
 
@@ -48,15 +48,8 @@ std::string trimmed(std::string text) {
   while (!text.empty() && space(text.back())) {
     text.pop_back();
   }
-  text.erase(
-      text.begin(), std::find_if_not(text.begin(), text.end(), space)
-  );
+  text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), space));
   return text;
-}
-
-std::string variable(const char* name) {
-  const char* value = os::environment(name);
-  return value == nullptr ? "" : value;
 }
 
 std::string find_token(const std::string& given, std::string& source) {
@@ -115,7 +108,9 @@ std::string shown_url(const std::string& text) {
     return shown.substr(shown.rfind('@') + 1);
   }
   for (CURLUPart secret :
-       {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY,
+       {CURLUPART_USER,
+        CURLUPART_PASSWORD,
+        CURLUPART_QUERY,
         CURLUPART_FRAGMENT}) {
     curl_url_set(url.get(), secret, nullptr, 0);
   }

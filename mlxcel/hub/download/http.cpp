@@ -135,9 +135,12 @@ struct HttpClient::Exchange {
     size_t colon = line.find(':');
     if (colon != std::string_view::npos) {
       std::string name(line.substr(0, colon));
-      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
-        return static_cast<char>(std::tolower(c));
-      });
+      std::transform(
+          name.begin(),
+          name.end(),
+          name.begin(),
+          [](unsigned char c) { return static_cast<char>(std::tolower(c)); }
+      );
       exchange.response.headers[name] = trim(line.substr(colon + 1));
     }
     return count;
@@ -209,6 +212,10 @@ void HttpClient::set_up(const HttpRequest& request, const std::string& url) {
   set(CURLOPT_NOPROGRESS, 0L);
   set(CURLOPT_XFERINFOFUNCTION, &check_cancelled);
   set(CURLOPT_XFERINFODATA, static_cast<const void*>(&cancelled_));
+  static const std::string bundle = system_certificates();
+  if (!bundle.empty()) {
+    set(CURLOPT_CAINFO, bundle.c_str());
+  }
   if (!trust_.empty()) {
     set(CURLOPT_SSL_CTX_FUNCTION, &add_trust);
     set(CURLOPT_SSL_CTX_DATA, static_cast<const void*>(&trust_));

@@ -24,8 +24,9 @@ DirectoryLock::DirectoryLock(
     os::LockResult result = os::lock_file(fd_, told, path_);
     if (result == os::LockResult::unsupported) {
       note(
-          directory + ": this file system has no locks; do not download into "
-                      "it twice at the same time"
+          directory +
+          ": this file system has no locks; do not download into "
+          "it twice at the same time"
       );
       return;
     }

@@ -41,8 +41,7 @@ RemoteFile parse_file(const Json& entry, const DownloadLimits& limits) {
   auto size = entry.find("size");
   if (auto lfs = entry.find("lfs")) {
     file.content = {
-        ContentId::Kind::sha256, hex_or_reject(lfs->at("sha256"), false)
-    };
+        ContentId::Kind::sha256, hex_or_reject(lfs->at("sha256"), false)};
     size = lfs->has("size") ? lfs->find("size") : size;
   } else if (auto blob = entry.find("blobId")) {
     file.content = {ContentId::Kind::git_blob, hex_or_reject(*blob, true)};
@@ -66,9 +65,7 @@ RepositoryListing parse_listing(
   Json siblings = root.at("siblings");
   if (siblings.size() > limits.listed_files) {
     siblings.reject(fmt::format(
-        "{} files; at most {} are allowed",
-        siblings.size(),
-        limits.listed_files
+        "{} files; at most {} are allowed", siblings.size(), limits.listed_files
     ));
   }
   std::unordered_set<std::string> seen;

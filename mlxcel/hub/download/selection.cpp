@@ -17,8 +17,7 @@ constexpr std::string_view kWeights = ".safetensors";
 // Files of a tokenizer that have no extension.
 constexpr std::string_view kBareNames[] = {"vocab", "merges", "tokenizer"};
 constexpr std::string_view kDocuments[] = {
-    "readme", "license", "licence", "notice", "usage"
-};
+    "readme", "license", "licence", "notice", "usage"};
 
 std::string lower(std::string_view text) {
   std::string copy(text);
@@ -165,8 +164,11 @@ bool is_model_file(std::string_view path) {
     return name.ends_with(".safetensors.index.json");
   }
   for (std::string_view ending :
-       {kWeights, std::string_view(".json"), std::string_view(".tiktoken"),
-        std::string_view(".jinja"), std::string_view(".model")}) {
+       {kWeights,
+        std::string_view(".json"),
+        std::string_view(".tiktoken"),
+        std::string_view(".jinja"),
+        std::string_view(".model")}) {
     if (name.ends_with(ending)) {
       return true;
     }
@@ -218,10 +220,11 @@ std::vector<std::string> select_files(
 ) {
   std::vector<std::string> chosen;
   for (const std::string& path : paths) {
-    bool wanted = globs.empty() ||
-                  std::any_of(globs.begin(), globs.end(), [&](const auto& glob) {
-                    return glob_match(glob, path);
-                  });
+    bool wanted =
+        globs.empty() ||
+        std::any_of(globs.begin(), globs.end(), [&](const auto& glob) {
+          return glob_match(glob, path);
+        });
     if (!wanted) {
       continue;
     }

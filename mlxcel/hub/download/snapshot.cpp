@@ -15,26 +15,19 @@
 #include "mlxcel/hub/download/patience.h"
 #include "mlxcel/hub/download/selection.h"
 #include "mlxcel/hub/download/transfer.h"
+#include "mlxcel/hub/reference.h"
 
 namespace mlxcel::hub {
 
 namespace {
 
-constexpr size_t kLongestRevision = 256;
-
-[[noreturn]] void reject(const std::string& subject, const std::string& reason) {
+[[noreturn]] void reject(
+    const std::string& subject, const std::string& reason
+) {
   fail(
       ErrorCode::invalid_input,
       fmt::format("[download] {}: {}", subject, reason)
   );
-}
-
-bool is_repository_part(std::string_view part) {
-  return !part.empty() && part != "." && part != ".." &&
-         std::all_of(part.begin(), part.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-         });
 }
 
 void check_request(const DownloadRequest& request) {
@@ -50,13 +43,7 @@ void check_request(const DownloadRequest& request) {
         )
     );
   }
-  const std::string& revision = request.revision;
-  if (revision.size() > kLongestRevision || !is_safe_path(revision)) {
-    fail(
-        ErrorCode::usage,
-        fmt::format("[download] {}: not a revision", quote(revision))
-    );
-  }
+  check_revision(request.revision);
 }
 
 // The etag of a large file is its SHA-256 in quotes.
@@ -157,7 +144,8 @@ void Snapshot::list() {
       body,
       Patience(limits_, cancelled, tell_)
   );
-  RepositoryListing listing = parse_listing(body, "the list of " + subject, limits_);
+  RepositoryListing listing =
+      parse_listing(body, "the list of " + subject, limits_);
   // A push in between can't mix versions.
   revision_ = listing.commit.empty() ? request_.revision : listing.commit;
   std::map<std::string, RemoteFile> by_path;
@@ -167,7 +155,8 @@ void Snapshot::list() {
     by_path[file.path] = std::move(file);
   }
   std::vector<std::string> unsafe;
-  for (const std::string& path : select_files(paths, request_.include, unsafe)) {
+  for (const std::string& path :
+       select_files(paths, request_.include, unsafe)) {
     files_.push_back(by_path[path]);
   }
   for (const std::string& path : unsafe) {
@@ -279,9 +268,9 @@ void Snapshot::require_space() {
     os::FileInfo info;
     bool there = os::stat_path(task.target, info, false) && info.regular &&
                  info.size == size && !request_.force;
-    uint64_t begun =
-        os::stat_path(task.temporary, info, false) && info.regular ? info.size
-                                                                   : 0;
+    uint64_t begun = os::stat_path(task.temporary, info, false) && info.regular
+                         ? info.size
+                         : 0;
     auto sum = checked_add(needed, there || begun > size ? 0 : size - begun);
     if (!sum) {
       reject(task.file.path, "sizes that no disk has");

@@ -43,8 +43,7 @@ std::optional<ContentRange> parse_content_range(std::string_view text) {
     return std::nullopt;
   }
   return ContentRange{
-      static_cast<uint64_t>(*first), static_cast<uint64_t>(*total)
-  };
+      static_cast<uint64_t>(*first), static_cast<uint64_t>(*total)};
 }
 
 // What a file's descriptor outlives.
@@ -122,8 +121,7 @@ FileTransfer::~FileTransfer() {
 
 void FileTransfer::reject(const std::string& reason) const {
   fail(
-      ErrorCode::io,
-      fmt::format("[download] {}: {}", task_.file.path, reason)
+      ErrorCode::io, fmt::format("[download] {}: {}", task_.file.path, reason)
   );
 }
 
@@ -135,9 +133,15 @@ bool FileTransfer::is_in_place() {
   if (info.directory) {
     reject("there is a directory of that name: " + task_.target);
   }
-  if (!info.regular || info.size != size()) {
-    return false;
+  if (info.regular && info.size == size() && has_right_content()) {
+    return true;
   }
+  position_.store(0);
+  note_(task_.file.path + " is there but is not the hub's; fetching it again");
+  return false;
+}
+
+bool FileTransfer::has_right_content() {
   OpenFile file(task_.target);
   Digest digest(task_.file.content, size());
   std::vector<char> buffer(kPiece);
@@ -147,15 +151,7 @@ bool FileTransfer::is_in_place() {
     digest.add(buffer.data(), count);
     at += count;
   }
-  bool same = digest.finish() == task_.file.content.hex;
-  if (!same) {
-    position_.store(0);
-    note_(
-        task_.file.path +
-        " is there but differs from the hub's; fetching it again"
-    );
-  }
-  return same;
+  return digest.finish() == task_.file.content.hex;
 }
 
 void FileTransfer::open() {
@@ -164,11 +160,7 @@ void FileTransfer::open() {
   if (fd_ < 0) {
     // A link or a directory, or a file that someone else holds too.
     os::remove_path(task_.temporary);
-    os::close_file(os::create_exclusive(task_.temporary));
-    fd_ = os::open_own_file(task_.temporary, there);
-    if (fd_ < 0) {
-      reject("cannot open " + task_.temporary);
-    }
+    fd_ = os::create_own_file(task_.temporary);
   } else if (there > size()) {
     os::truncate_file(fd_, 0, task_.temporary);
     there = 0;
@@ -291,9 +283,9 @@ bool FileTransfer::check_start(const HttpResponse& response) {
   if (response.status != kPartial) {
     auto length = parse_int(response.header("content-length"));
     if (length && static_cast<uint64_t>(*length) != size()) {
-      reject(fmt::format(
-          "the hub states {} bytes and sends {}", size(), *length
-      ));
+      reject(
+          fmt::format("the hub states {} bytes and sends {}", size(), *length)
+      );
     }
     return false;
   }
@@ -309,7 +301,9 @@ bool FileTransfer::check_start(const HttpResponse& response) {
   return true;
 }
 
-void FileTransfer::accept(const HttpResponse& response, std::string_view piece) {
+void FileTransfer::accept(
+    const HttpResponse& response, std::string_view piece
+) {
   if (!begun_) {
     begun_ = true;
     if (!check_start(response) && written_ > 0) {

@@ -54,6 +54,7 @@ class FileTransfer {
   uint64_t size() const {
     return *task_.file.size;
   }
+  bool has_right_content();
   void open();
   void digest_prefix(uint64_t count);
   void start_over();
@@ -75,7 +76,7 @@ class FileTransfer {
   uint64_t written_ = 0;
   bool resumed_ = false;  // from several answers
   bool verified_ = false;
-  std::string found_;  // the hash of what was fetched
+  std::string found_;   // the hash of what was fetched
   bool begun_ = false;  // the body of this attempt
   std::string etag_;    // strong, of the server that sent what is there
 };

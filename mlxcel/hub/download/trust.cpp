@@ -15,6 +15,14 @@ namespace {
 
 constexpr const char* kVariable = "MLXCEL_EXTRA_CA_CERTS";
 
+// Of Debian and Arch; Fedora and its kin; openSUSE; Alpine.
+constexpr const char* kSystemBundles[] = {
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+};
+
 struct BioFree {
   void operator()(BIO* bio) const {
     BIO_free(bio);
@@ -73,8 +81,18 @@ ExtraTrust ExtraTrust::from_environment(uint64_t limit) {
   return trust;
 }
 
+std::string system_certificates() {
+  for (const char* path : kSystemBundles) {
+    if (file_exists(path)) {
+      return path;
+    }
+  }
+  return "";
+}
+
 bool ExtraTrust::add_to(void* ssl_context) const {
-  X509_STORE* store = SSL_CTX_get_cert_store(static_cast<SSL_CTX*>(ssl_context));
+  X509_STORE* store =
+      SSL_CTX_get_cert_store(static_cast<SSL_CTX*>(ssl_context));
   for (const auto& certificate : certificates_) {
     if (X509_STORE_add_cert(store, certificate.get()) != 1) {
       return false;

@@ -29,4 +29,8 @@ class ExtraTrust {
   std::vector<std::unique_ptr<x509_st, Free>> certificates_;
 };
 
+/// A file with the system's certificates, for a libcurl that was built on
+/// another system than it runs on; empty if there is none.
+std::string system_certificates();
+
 }  // namespace mlxcel::hub

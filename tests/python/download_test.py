@@ -1,0 +1,739 @@
+"""`download`, against a local server that plays the hub."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from fake_hub import Hub
+from mlxcel_program import (PROGRAM, environment, needs_program, run)
+
+pytestmark = needs_program
+CONFIG = b'{"model_type": "llama"}'
+SHARD = "model.safetensors"
+KEPT = {name: value for name, value in os.environ.items()
+        if "proxy" not in name.lower() and not name.startswith("HF_")}
+
+
+def content(size, seed=1):
+    return random.Random(seed).randbytes(size)
+
+
+def files(size=300_000, **more):
+    return {"config.json": CONFIG, SHARD: content(size), "README.md": b"# m",
+            "sub/tokenizer.json": b"{}", "pytorch_model.bin": b"no", **more}
+
+
+WANTED = {"config.json", SHARD, "sub/tokenizer.json"}
+
+
+@pytest.fixture
+def hub():
+    with Hub(files(), large=[SHARD]) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch):
+    for name in set(os.environ) - set(KEPT):
+        monkeypatch.delenv(name)
+
+
+def variables(server, home, **more):
+    return {"HF_ENDPOINT": server.url, "HOME": str(home), **more}
+
+
+def download(server, folder, *options, repository="o/m", timeout=60, **more):
+    return run("download", repository, "--local-dir", folder / "m", *options,
+               timeout=timeout, **variables(server, folder, **more))
+
+
+def tree(folder):
+    return {str(path.relative_to(folder)): path.read_bytes()
+            for path in folder.rglob("*") if path.is_file()}
+
+
+def expect_all(server, folder, names=None):
+    """The wanted files are there, and nothing else."""
+    names = WANTED if names is None else names
+    assert tree(folder / "m") == {
+        name: server.repository.files[name] for name in names}
+
+
+def expect_error(result, *parts):
+    assert result.status == 1, result
+    last = result.err.splitlines()[-1]
+    assert last.startswith("error: "), result.err
+    assert len(last) < 1000
+    for part in parts:
+        assert part in last, result.err
+
+
+def status(code, **headers):
+    """A fault: this answer instead of the file."""
+    def fault(handler, *_):
+        handler.reply(code, b"no", **headers)
+    return fault
+
+
+def broken(after, **options):
+    """A fault: the connection breaks after so many bytes."""
+    def fault(handler, data, etag):
+        handler.send_file(data, etag, stop=after, **options)
+    return fault
+
+
+def test_fetches_what_a_model_needs(hub, tmp_path):
+    result = download(hub, tmp_path)
+    assert result.status == 0, result.err
+    expect_all(hub, tmp_path)
+    *lines, last = result.text.splitlines()
+    assert sorted(lines) == [
+        "fetched config.json (23 B)", "fetched model.safetensors (293.0 KiB)",
+        "fetched sub/tokenizer.json (2 B)"]
+    assert last == str(tmp_path / "m") and result.err == ""
+    assert hub.log[0].path == "/api/models/o/m/revision/main?blobs=true"
+    # All files are of the commit that the list was of.
+    assert all(f"/resolve/{'a' * 40}/" in request.path
+               for request in hub.log[1:])
+    assert all("authorization" not in request.headers for request in hub.log)
+
+
+def test_a_second_time_nothing_is_fetched(hub, tmp_path):
+    assert download(hub, tmp_path).status == 0
+    hub.log.clear()
+    result = download(hub, tmp_path)
+    assert result.status == 0
+    assert all(line.startswith("present")
+               for line in result.text.splitlines()[:-1])
+    assert hub.requests("/resolve/") == []
+    assert download(hub, tmp_path, "--force").status == 0
+    assert len(hub.requests("/resolve/")) == 3
+    expect_all(hub, tmp_path)
+
+
+@pytest.mark.parametrize("damaged", [b"", CONFIG + b" ", CONFIG[::-1]])
+def test_what_differs_is_fetched_again(hub, tmp_path, damaged):
+    assert download(hub, tmp_path).status == 0
+    (tmp_path / "m" / "config.json").write_bytes(damaged)
+    hub.log.clear()
+    assert download(hub, tmp_path).status == 0
+    assert len(hub.requests("/resolve/")) == 1
+    expect_all(hub, tmp_path)
+
+
+def test_into_the_store(hub, tmp_path):
+    result = run("download", "m", "--models-dir", tmp_path / "store",
+                 **variables(hub, tmp_path, MLXCEL_DEFAULT_ORG="o"))
+    assert result.status == 0 and "taken as o/m" in result.err
+    assert result.text.splitlines()[-1] == str(tmp_path / "store" / "o" / "m")
+    again = run("download", "o/m", "--models-dir", tmp_path / "store",
+                "--revision", "v2", **variables(hub, tmp_path))
+    assert again.status == 2 and "--local-dir" in again.err
+
+
+def test_reuses_the_hugging_face_cache(hub, tmp_path):
+    commit = "b" * 40
+    folder = tmp_path / "cache" / "models--o--m"
+    snapshot = folder / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text(commit)
+    (snapshot / "config.json").write_bytes(CONFIG)
+    (snapshot / SHARD).write_bytes(b"x")
+    known = variables(hub, tmp_path, HF_HUB_CACHE=str(tmp_path / "cache"))
+    result = run("download", "o/m", **known)
+    assert result.status == 0 and result.text == f"{snapshot}\n"
+    assert hub.log == []
+    (snapshot / SHARD).unlink()
+    result = run("download", "o/m", **known)
+    assert result.status == 0 and "/models/o/m" in result.text
+    assert set(os.listdir(snapshot)) == {"config.json"}
+
+
+def test_a_model_that_is_named_is_fetched(hub, tmp_path):
+    result = run("tokenize", "-m", "o/m", "x", **variables(hub, tmp_path))
+    assert result.status == 1 and result.out == b""
+    assert "fetched model.safetensors" in result.err
+    assert tree(tmp_path / ".cache/mlxcel/models/o/m").keys() == WANTED
+
+
+def test_offline(hub, tmp_path):
+    result = download(hub, tmp_path, MLXCEL_OFFLINE="1")
+    expect_error(result, "o/m", "MLXCEL_OFFLINE")
+    assert hub.log == []
+
+
+@pytest.mark.parametrize("globs,names", [
+    (["*.json"], {"config.json", "sub/tokenizer.json"}),
+    (["config*", "sub/"], {"config.json", "sub/tokenizer.json"}),
+    (["[a-c]onfig.jso?"], {"config.json"}),
+    (["*"], WANTED),
+])
+def test_include(hub, tmp_path, globs, names):
+    options = [word for glob in globs for word in ("--include", glob)]
+    assert download(hub, tmp_path, *options).status == 0
+    expect_all(hub, tmp_path, names)
+
+
+def test_include_of_nothing(hub, tmp_path):
+    expect_error(download(hub, tmp_path, "--include", "*.bin"), "o/m", "wanted")
+    assert not (tmp_path / "m").exists()
+
+
+def test_names_and_revisions_are_encoded(tmp_path):
+    name = "sub dir/token #1?%ä.json"
+    with Hub({"config.json": CONFIG, name: b"{}", SHARD: b"x"}) as hub:
+        hub.repository.commit = None
+        assert download(hub, tmp_path, "--revision", "refs/pr/1").status == 0
+        expect_all(hub, tmp_path, {"config.json", name, SHARD})
+        assert hub.log[0].path.endswith("/revision/refs%2Fpr%2F1?blobs=true")
+        assert hub.requests("/resolve/refs%2Fpr%2F1/sub%20dir/token%20%231%3F"
+                            "%25%C3%A4.json")
+
+
+# Answers that are errors.
+
+@pytest.mark.parametrize("where", ["list", "config.json"])
+@pytest.mark.parametrize("code,headers,parts", [
+    (401, {}, ["no such repository, or a private one", "HF_TOKEN"]),
+    (403, {"X_Error_Code": "GatedRepo", "X_Error_Message": "ask \x1b[2J first"},
+     ["gated", "accept its terms", '"ask \\x1b[2J first"', "HTTP 403"]),
+    (403, {}, ["access is refused", "--token"]),
+    (404, {"X_Error_Code": "RepoNotFound"}, ["no such repository"]),
+    (404, {"X_Error_Code": "RevisionNotFound"}, ["no such revision"]),
+    (410, {}, ["HTTP 410"]),
+    (429, {"Retry_After": "3600"}, ["too many requests", "HTTP 429"]),
+    (503, {"Retry_After": "3600"}, ["the hub has a fault", "HTTP 503"]),
+])
+def test_refusals(hub, tmp_path, where, code, headers, parts):
+    hub.always[where] = status(code, **headers)
+    start = time.monotonic()
+    subject = "o/m (main)" if where == "list" else where
+    expect_error(download(hub, tmp_path), f"[download] {subject}: ", *parts)
+    assert time.monotonic() - start < 5
+    if where == "list":
+        assert not (tmp_path / "m").exists()
+
+
+def test_a_token_that_gives_no_access(hub, tmp_path):
+    hub.always["list"] = status(401)
+    result = download(hub, tmp_path, HF_TOKEN="hf_secret",
+                      MLXCEL_ALLOW_INSECURE_ENDPOINT="1")
+    expect_error(result, "the token that was sent gives no access")
+    assert "hf_secret" not in result.err
+
+
+@pytest.mark.parametrize("where", ["list", "config.json", SHARD])
+def test_passing_faults_pass(hub, tmp_path, where):
+    hub.faults[where] = [status(500), status(429, Retry_After="1")]
+    start = time.monotonic()
+    result = download(hub, tmp_path)
+    assert result.status == 0, result.err
+    assert result.err.count("trying again") == 2
+    assert 1.4 < time.monotonic() - start < 8
+    expect_all(hub, tmp_path)
+
+
+def test_nobody_listens(tmp_path, hub):
+    hub.close()
+    start = time.monotonic()
+    expect_error(download(hub, tmp_path), "127.0.0.1")
+    assert time.monotonic() - start < 20
+
+
+# Connections that break, and what was there.
+
+@pytest.mark.parametrize("storage", [False, True])
+def test_goes_on_where_a_connection_broke(tmp_path, storage):
+    with Hub(files(), [SHARD], storage=storage) as hub:
+        hub.faults[SHARD] = [broken(100_000), broken(100_000)]
+        result = download(hub, tmp_path)
+        assert result.status == 0 and result.err.count("trying again") == 2
+        expect_all(hub, tmp_path)
+        server = hub.storage or hub
+        asked = [request.headers.get("range")
+                 for request in server.requests(SHARD)]
+        assert asked == [None, "bytes=100000-", "bytes=200000-"]
+        etags = [request.headers.get("if-range")
+                 for request in server.requests(SHARD)]
+        assert etags[0] is None and etags[1] and etags[1] == etags[2]
+
+
+def test_a_body_of_unknown_length_that_ends_early(hub, tmp_path):
+    def fault(handler, data, etag):
+        handler.send_response(200)
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        handler.wfile.write(data[:1000])
+        handler.close_connection = True
+
+    hub.faults[SHARD] = [fault]
+    result = download(hub, tmp_path)
+    assert result.status == 0 and "1000 of 300000" in result.err
+    expect_all(hub, tmp_path)
+
+
+def test_a_server_that_knows_no_ranges(hub, tmp_path):
+    hub.faults[SHARD] = [
+        broken(100_000),
+        lambda handler, data, etag: handler.send_file(data, etag, ranges=False)]
+    assert download(hub, tmp_path).status == 0
+    expect_all(hub, tmp_path)
+
+
+def test_a_range_that_is_refused(hub, tmp_path):
+    hub.faults[SHARD] = [broken(100_000), status(416)]
+    assert download(hub, tmp_path).status == 0
+    expect_all(hub, tmp_path)
+
+
+@pytest.mark.parametrize("same_etag", [False, True])
+def test_a_file_that_changes_is_not_spliced(hub, tmp_path, same_etag):
+    """The first part is another file's; with a liar's etag the hash tells."""
+    other = content(300_000, seed=2)
+
+    def fault(handler, data, etag):
+        handler.send_file(other, etag if same_etag else '"other"', stop=100_000)
+
+    hub.faults[SHARD] = [fault]
+    result = download(hub, tmp_path)
+    assert result.status == 0
+    assert ("put together" in result.err) == same_etag
+    expect_all(hub, tmp_path)
+
+
+@pytest.mark.parametrize("fault,parts", [
+    (lambda handler, data, etag: handler.send_file(data[:-1], etag),
+     ["300000 bytes", "299999"]),
+    (lambda handler, data, etag: handler.send_file(data + b"x", etag),
+     ["300000 bytes", "300001"]),
+    (lambda handler, data, etag: handler.send_file(data[::-1], etag),
+     ["SHA-256"]),
+])
+def test_a_wrong_file(hub, tmp_path, fault, parts):
+    hub.always[SHARD] = fault
+    expect_error(download(hub, tmp_path), f"[download] {SHARD}: ", *parts)
+    assert not (tmp_path / "m" / SHARD).exists()
+    assert not any(".safetensors." in name and (tmp_path / "m" / name).stat()
+                   .st_size == 300_000 for name in os.listdir(tmp_path / "m"))
+    del hub.always[SHARD]
+    assert download(hub, tmp_path).status == 0
+    expect_all(hub, tmp_path)
+
+
+def test_a_small_file_with_a_wrong_hash(hub, tmp_path):
+    hub.always["config.json"] = (
+        lambda handler, data, etag: handler.send_file(data[::-1], etag))
+    expect_error(download(hub, tmp_path), "config.json", "git blob")
+
+
+def test_a_body_without_end(hub, tmp_path):
+    def fault(handler, data, etag):
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b"10000\r\n" + bytes(65536) + b"\r\n")
+
+    hub.always[SHARD] = fault
+    expect_error(download(hub, tmp_path), SHARD, "sends more")
+
+
+def test_sizes_that_the_list_does_not_have(tmp_path):
+    with Hub(files(), [SHARD], storage=True) as hub:
+        full = hub.repository.listing
+        hub.repository.listing = lambda: {"siblings": [
+            {"rfilename": row["rfilename"]} for row in full()["siblings"]]}
+        assert download(hub, tmp_path).status == 0
+        expect_all(hub, tmp_path)
+        assert {request.method for request in hub.log[:4]} == {"GET", "HEAD"}
+        # The storage is not asked for what the hub says itself.
+        assert all(request.method == "GET" for request in hub.storage.log)
+        # The etag of a large file is its hash.
+        hub.always[SHARD] = (
+            lambda handler, data, etag: handler.send_file(data[::-1], etag))
+        expect_error(download(hub, tmp_path, "--force"), SHARD, "SHA-256")
+
+
+# Redirects, tokens, TLS.
+
+def test_the_token_stays_with_the_hub(tmp_path):
+    with Hub(files(), [SHARD], storage=True) as hub:
+        result = download(hub, tmp_path, "--token", "hf_secret",
+                          MLXCEL_ALLOW_INSECURE_ENDPOINT="1")
+        assert result.status == 0
+        expect_all(hub, tmp_path)
+        assert all(request.headers["authorization"] == "Bearer hf_secret"
+                   for request in hub.log)
+        assert len(hub.storage.log) == 1
+        assert "authorization" not in hub.storage.log[0].headers
+        assert "hf_secret" not in result.err + result.text
+
+
+def test_no_token_without_tls(hub, tmp_path):
+    result = download(hub, tmp_path, HF_TOKEN="hf_secret")
+    assert result.status == 0 and "HF_TOKEN is not sent" in result.err
+    assert "hf_secret" not in result.err
+    assert all("authorization" not in request.headers for request in hub.log)
+
+
+@pytest.mark.parametrize("token", ["hf secret", "hf_\x7f", "hf_ä", "a\r\nX: y"])
+def test_tokens_that_are_none(hub, tmp_path, token):
+    result = download(hub, tmp_path, HF_TOKEN=token)
+    assert result.status == 2 and "HF_TOKEN: a token is printable" in result.err
+    assert token not in result.err and hub.log == []
+
+
+def test_the_order_of_tokens(hub, tmp_path):
+    def sent(*options, **more):
+        hub.log.clear()
+        assert download(hub, tmp_path, *options, **more,
+                        MLXCEL_ALLOW_INSECURE_ENDPOINT="1").status == 0
+        return hub.log[0].headers.get("authorization")
+
+    both = {"HF_TOKEN": "two", "HUGGING_FACE_HUB_TOKEN": "three"}
+    assert sent("--hf-token", "one", **both) == "Bearer one"
+    assert sent(**both) == "Bearer two"
+    assert sent(HF_TOKEN=" ", HUGGING_FACE_HUB_TOKEN="three\n") == "Bearer three"
+    assert sent() is None
+
+
+@pytest.mark.parametrize("endpoint", [
+    "ftp://x", "file:///etc/passwd", "nonsense", "http://", "https://u:pw@h",
+    "http://h/?q"])
+def test_endpoints_that_are_none(hub, tmp_path, endpoint):
+    result = download(hub, tmp_path, HF_ENDPOINT=endpoint)
+    assert result.status == 2 and "HF_ENDPOINT" in result.err
+    assert "pw" not in result.err
+
+
+@pytest.mark.parametrize("target", [
+    "file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/x",
+    "http://user:pw@127.0.0.1/x"])
+def test_redirects_that_lead_nowhere_good(hub, tmp_path, target):
+    hub.always[SHARD] = status(302, Location=target)
+    expect_error(download(hub, tmp_path), "[download] ")
+
+
+def test_redirects_without_end(hub, tmp_path):
+    def fault(handler, *_):
+        handler.reply(302, Location=handler.path)
+
+    hub.always[SHARD] = fault
+    expect_error(download(hub, tmp_path), "redirects")
+    assert len(hub.requests(SHARD)) < 12
+
+
+def test_a_renamed_repository(hub, tmp_path):
+    hub.faults["list"] = [status(307, Location="/api/models/new/m/revision/x")]
+    result = download(hub, tmp_path, HF_TOKEN="t",
+                      MLXCEL_ALLOW_INSECURE_ENDPOINT="1")
+    assert result.status == 0
+    assert hub.log[1].headers["authorization"] == "Bearer t"
+    expect_all(hub, tmp_path)
+
+
+# Killed, and two at once.
+
+def start(server, folder, **options):
+    return subprocess.Popen(
+        [PROGRAM, "download", "o/m", "--local-dir", folder / "m"],
+        env=environment(**variables(server, folder)), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def slowly(seconds):
+    """A fault that is none: a pause between the pieces."""
+    def fault(handler, data, etag):
+        handler.send_file(data, etag, pause=lambda _: time.sleep(seconds))
+    return fault
+
+
+def test_killed_at_any_moment(tmp_path):
+    many = {f"model-{i:05}-of-00004.safetensors": content(1_500_000, seed=i)
+            for i in range(1, 5)}
+    whole = {"config.json": CONFIG, **many}
+    chance = random.Random(7)
+    resumed = 0
+    with Hub(whole, large=list(many), storage=True) as hub:
+        for name in many:
+            hub.always[name] = slowly(0.003)
+        for kill in range(20):
+            child = start(hub, tmp_path)
+            time.sleep(chance.uniform(0.01, 0.12))
+            child.kill()
+            child.communicate()
+            # What has its name is whole.
+            for name, data in whole.items():
+                path = tmp_path / "m" / name
+                assert not path.exists() or path.read_bytes() == data
+        resumed = sum("range" in request.headers
+                      for request in hub.storage.log)
+        result = download(hub, tmp_path)
+        assert result.status == 0, result.err
+        expect_all(hub, tmp_path, whole.keys())
+        sent = len(hub.storage.log)
+    assert resumed > 0 and sent > 8
+
+
+def test_an_interrupt_keeps_what_is_there(hub, tmp_path):
+    hub.always[SHARD] = slowly(0.1)
+    child = start(hub, tmp_path)
+    parts = []
+    for _ in range(200):
+        parts = list((tmp_path / "m").glob(".*.part"))
+        if parts and parts[0].stat().st_size > 0:
+            break
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=10)
+    assert child.returncode == 130
+    assert parts and parts[0].stat().st_size > 0
+    del hub.always[SHARD]
+    assert download(hub, tmp_path).status == 0
+    assert hub.requests(SHARD)[-1].headers["range"].startswith("bytes=")
+    expect_all(hub, tmp_path)
+
+
+def test_two_at_once(hub, tmp_path):
+    hub.always[SHARD] = slowly(0.1)
+    first = start(hub, tmp_path)
+    while not list((tmp_path / "m").glob(".*.part")):
+        time.sleep(0.01)
+    second = start(hub, tmp_path)
+    outputs = [child.communicate(timeout=30) for child in (first, second)]
+    assert first.returncode == second.returncode == 0
+    assert "waiting for it" in outputs[1][1]
+    assert "present model.safetensors" in outputs[1][0]
+    assert len(hub.requests("/resolve/")) == 3
+    expect_all(hub, tmp_path)
+
+
+def test_many_at_once(hub, tmp_path):
+    children = [start(hub, tmp_path) for _ in range(6)]
+    for child in children:
+        child.communicate(timeout=60)
+        assert child.returncode == 0
+    assert len(hub.requests("/resolve/")) == 3
+    expect_all(hub, tmp_path)
+
+
+def test_one_that_waits_goes_on_after_a_kill(hub, tmp_path):
+    hub.always[SHARD] = slowly(0.2)
+    first = start(hub, tmp_path)
+    while not list((tmp_path / "m").glob(".*.part")):
+        time.sleep(0.01)
+    second = start(hub, tmp_path)
+    time.sleep(0.3)
+    first.kill()
+    first.communicate()
+    del hub.always[SHARD]
+    second.communicate(timeout=30)
+    assert second.returncode == 0
+    expect_all(hub, tmp_path)
+
+
+# What lies where the files go.
+
+def partial(folder):
+    return next(path for path in (folder / "m").iterdir()
+                if path.name.endswith(".part"))
+
+
+def interrupted(hub, folder):
+    """A directory with a part of the weights in it."""
+    hub.always[SHARD] = broken(100_000)
+    hub.faults[SHARD] = []
+    child = start(hub, folder)
+    while not any(path.stat().st_size >= 100_000
+                  for path in (folder / "m").glob(".*.part")):
+        time.sleep(0.01)
+    child.kill()
+    child.communicate()
+    del hub.always[SHARD]
+    return partial(folder)
+
+
+def test_a_part_that_is_damaged(hub, tmp_path):
+    part = interrupted(hub, tmp_path)
+    with open(part, "r+b") as file:
+        file.write(b"damage")
+    result = download(hub, tmp_path)
+    assert result.status == 0 and "fetching it again" in result.err
+    expect_all(hub, tmp_path)
+
+
+def test_a_part_that_is_too_long(hub, tmp_path):
+    part = interrupted(hub, tmp_path)
+    part.write_bytes(content(400_000))
+    assert download(hub, tmp_path).status == 0
+    expect_all(hub, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "directory", "fifo"])
+def test_a_part_that_is_something_else(hub, tmp_path, kind):
+    part = interrupted(hub, tmp_path)
+    part.unlink()
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    if kind == "link":
+        part.symlink_to(victim)
+    elif kind == "hard link":
+        os.link(victim, part)
+    elif kind == "fifo":
+        os.mkfifo(part)
+    else:
+        part.mkdir()
+    assert download(hub, tmp_path).status == 0
+    assert victim.read_bytes() == b"precious"
+    expect_all(hub, tmp_path)
+
+
+def test_links_at_the_target(hub, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_bytes(CONFIG)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "config.json").symlink_to(victim)
+    assert download(hub, tmp_path, "--include", "*config.json").status == 0
+    assert not (folder / "config.json").is_symlink()
+    assert victim.read_bytes() == CONFIG
+    (folder / "sub").symlink_to(elsewhere)
+    expect_error(download(hub, tmp_path), "/m/sub", "link")
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_directory_at_the_target(hub, tmp_path):
+    (tmp_path / "m" / "config.json").mkdir(parents=True)
+    expect_error(download(hub, tmp_path), "config.json", "a directory")
+
+
+def test_a_link_as_lock(hub, tmp_path):
+    victim = tmp_path / "victim"
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / ".mlxcel-download.lock").symlink_to(victim)
+    expect_error(download(hub, tmp_path), ".mlxcel-download.lock")
+    assert not victim.exists()
+
+
+def test_old_parts_are_removed(hub, tmp_path):
+    folder = tmp_path / "m"
+    folder.mkdir()
+    old = folder / ".model.safetensors.0123456789abcdef.part"
+    new = folder / ".model.safetensors.fedcba9876543210.part"
+    other = folder / ".something.part"
+    for path in (old, new, other):
+        path.write_bytes(b"x")
+    for path in (old, other):
+        os.utime(path, (time.time() - 4000,) * 2)
+    assert download(hub, tmp_path).status == 0
+    assert not old.exists() and new.exists() and other.exists()
+
+
+def test_an_old_part_of_this_file_is_continued(hub, tmp_path):
+    part = interrupted(hub, tmp_path)
+    os.utime(part, (time.time() - 100_000,) * 2)
+    assert download(hub, tmp_path).status == 0
+    assert hub.requests(SHARD)[-1].headers["range"].startswith("bytes=")
+
+
+def test_a_disk_that_is_full(hub, tmp_path):
+    result = download(hub, tmp_path, file_size=100_000)
+    expect_error(result, "cannot write", ".part")
+    assert partial(tmp_path).stat().st_size == 100_000
+    assert download(hub, tmp_path).status == 0
+    expect_all(hub, tmp_path)
+
+
+def test_a_model_larger_than_the_disk(hub, tmp_path):
+    full = hub.repository.listing()
+    for row in full["siblings"]:
+        if row["rfilename"] == SHARD:
+            row["size"] = row["lfs"]["size"] = 1 << 60
+    hub.repository.listing = lambda: full
+    expect_error(download(hub, tmp_path), "are needed", "are free")
+    assert hub.requests("/resolve/") == []
+
+
+def test_a_folder_that_can_not_be_made(hub, tmp_path):
+    (tmp_path / "m").write_bytes(b"")
+    expect_error(download(hub, tmp_path), "/m")
+
+
+# Lists that are hostile.
+
+def listing(hub, rows, **more):
+    hub.repository.listing = lambda: {"sha": "a" * 40, "siblings": rows, **more}
+
+
+def row(name, **more):
+    return {"rfilename": name, "size": 2, **more}
+
+
+@pytest.mark.parametrize("name", [
+    "../x.json", "/x.json", "a/../../x.json", "a//x.json", "./x.json",
+    "a\\x.json", "x\0.json", "x\n.json", "", "a/", "y" * 300 + ".json"])
+def test_unsafe_names_are_left_out(hub, tmp_path, name):
+    listing(hub, [row("config.json", size=len(CONFIG)), row(name)])
+    result = download(hub, tmp_path)
+    assert result.status == 0, result.err
+    assert "unsafe name" in result.err
+    assert tree(tmp_path).keys() == {"m/config.json"}
+
+
+@pytest.mark.parametrize("rows,parts", [
+    ([row("a.json"), row("a.json")], ["listed twice", "siblings[1]"]),
+    ([row("a.json"), row("A.json")], ['"a.json"', '"A.json"', "one name"]),
+    ([row("a.json"), row("a.json/b.json")], ["directory"]),
+    ([row("a" * 513)], ["513 bytes", "512"]),
+    ([row("a.json", size=-1)], ["size"]),
+    ([row("a.json", size="many")], ["size"]),
+    ([row("a.json", size=1 << 62), row("b.json", size=1 << 62),
+      row("c.json", size=1 << 62), row("d.json", size=1 << 62)], ["sizes"]),
+    ([row("a.json", lfs={"sha256": "../../x", "size": 2})], ["sha256", "hash"]),
+    ([row("a.json", lfs={"size": 2})], ["lfs.sha256"]),
+    ([row("a.json", blobId="x")], ["blobId"]),
+    ([{"size": 2}], ["rfilename"]),
+    ([7], ["siblings[0]"]),
+    ({"a": 1}, ["siblings"]),
+    ([row(f"{i}.json") for i in range(16385)], ["16385 files", "16384"]),
+    ([row(f"{i}.json") for i in range(8193)], ["8193 files", "8192"]),
+    ([], ["no file"]),
+])
+def test_lists_that_are_wrong(hub, tmp_path, rows, parts):
+    listing(hub, rows)
+    expect_error(download(hub, tmp_path), "o/m (main)" if parts != ["sizes"]
+                 and "one name" not in parts and parts != ["directory"] else "",
+                 *parts)
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize("body,parts", [
+    (b"[" * 100_000, ["nested deeper"]),
+    (b"", ["JSON"]), (b"<html>", ["JSON"]), (b"[]", ["siblings"]),
+    (b'{"siblings": null}', ["siblings"]),
+    (b'{"sha": "main/../..", "siblings": []}', ["sha"]),
+    (b'{"siblings": [], "siblings": []}', ["duplicate"]),
+    (b'{"x": "\xff", "siblings": []}', ["JSON"]),
+    (b'{"x": "' + b"x" * (9 << 20) + b'"}', ["more than 8388608 bytes"]),
+])
+def test_answers_that_are_no_list(hub, tmp_path, body, parts):
+    hub.always["list"] = lambda handler, *_: handler.reply(200, body)
+    expect_error(download(hub, tmp_path), "o/m (main)", *parts)
+
+
+def test_headers_without_end(hub, tmp_path):
+    def fault(handler, *_):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        with contextlib.suppress(OSError):
+            while True:
+                handler.wfile.write(b"X: " + b"y" * 8000 + b"\r\n")
+
+    hub.always["list"] = fault
+    expect_error(download(hub, tmp_path), "headers")
