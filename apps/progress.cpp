@@ -8,6 +8,7 @@
 #include "apps/model_words.h"
 #include "apps/output.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/os_files.h"
 
 namespace mlxcel::apps {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "mlxcel/core/error.h"
-#include "mlxcel/core/os.h"
+#include "mlxcel/core/os_files.h"
 
 namespace mlxcel::os {
 

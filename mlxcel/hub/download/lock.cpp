@@ -2,6 +2,7 @@
 
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/os_files.h"
 
 namespace mlxcel::hub {
 

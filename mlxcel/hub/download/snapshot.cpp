@@ -10,6 +10,7 @@
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/os_files.h"
 #include "mlxcel/hub/download/crew.h"
 #include "mlxcel/hub/download/lock.h"
 #include "mlxcel/hub/download/patience.h"

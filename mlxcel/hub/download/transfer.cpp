@@ -8,6 +8,7 @@
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/os_files.h"
 #include "mlxcel/hub/download/answers.h"
 
 namespace mlxcel::hub {
