@@ -230,7 +230,10 @@ void HttpClient::fail_transport(int code, const std::string& url) const {
           shown_url(url),
           reason_.empty() ? curl_easy_strerror(result) : reason_
       ),
-      worth_another_try(result)
+      worth_another_try(result),
+      result != CURLE_COULDNT_RESOLVE_HOST &&
+          result != CURLE_COULDNT_RESOLVE_PROXY &&
+          result != CURLE_COULDNT_CONNECT
   );
 }
 

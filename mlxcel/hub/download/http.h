@@ -43,16 +43,23 @@ struct HttpResponse {
 /// The connection broke, or none was made.
 class ConnectionError : public Error {
  public:
-  ConnectionError(std::string message, bool again)
-      : Error(ErrorCode::io, std::move(message)), again_(again) {}
+  ConnectionError(std::string message, bool again, bool reached = true)
+      : Error(ErrorCode::io, std::move(message)),
+        again_(again),
+        reached_(reached) {}
 
   /// Whether another try can help.
   bool again() const {
     return again_;
   }
+  /// Whether there was a connection at all.
+  bool reached() const {
+    return reached_;
+  }
 
  private:
   bool again_;
+  bool reached_;
 };
 
 /// One connection that is kept open between requests; for one thread.

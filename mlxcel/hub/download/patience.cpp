@@ -15,6 +15,8 @@ namespace mlxcel::hub {
 namespace {
 
 constexpr auto kSlice = std::chrono::milliseconds(50);
+// A hub that can't be reached at the start seldom can a little later.
+constexpr int kUnreachableCount = 3;
 
 }  // namespace
 
@@ -25,8 +27,10 @@ Patience::Patience(
 )
     : limits_(limits), cancelled_(cancelled), note_(note) {}
 
-void Patience::wait(const Error& error, std::optional<double> asked) {
-  failed_ += 1;
+void Patience::wait(
+    const Error& error, std::optional<double> asked, int count
+) {
+  failed_ += count;
   if (failed_ >= limits_.tries ||
       asked.value_or(0) > limits_.longest_asked_pause) {
     throw error;
@@ -79,7 +83,9 @@ HttpResponse fetch_answer(
       if (!error.again()) {
         throw;
       }
-      patience.wait(error);
+      patience.wait(
+          error, std::nullopt, error.reached() ? 1 : kUnreachableCount
+      );
     }
   }
 }

@@ -27,8 +27,13 @@ class Patience {
     failed_ = 0;
   }
   /// Waits after a failed try. Throws `error` when there were enough, or when
-  /// the hub asks for a longer pause than is bearable.
-  void wait(const Error& error, std::optional<double> asked = std::nullopt);
+  /// the hub asks for a longer pause than is bearable. `count`: the tries that
+  /// this one counts for.
+  void wait(
+      const Error& error,
+      std::optional<double> asked = std::nullopt,
+      int count = 1
+  );
 
  private:
   const DownloadLimits& limits_;
