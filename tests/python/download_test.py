@@ -486,7 +486,7 @@ def test_an_interrupt_keeps_what_is_there(hub, tmp_path):
     child = start(hub, tmp_path)
     parts = []
     for _ in range(200):
-        parts = list((tmp_path / "m").glob(".*.part"))
+        parts = list((tmp_path / "m").glob(".model*.part"))
         if parts and parts[0].stat().st_size > 0:
             break
         time.sleep(0.02)
@@ -503,7 +503,7 @@ def test_an_interrupt_keeps_what_is_there(hub, tmp_path):
 def test_two_at_once(hub, tmp_path):
     hub.always[SHARD] = slowly(0.1)
     first = start(hub, tmp_path)
-    while not list((tmp_path / "m").glob(".*.part")):
+    while not list((tmp_path / "m").glob(".model*.part")):
         time.sleep(0.01)
     second = start(hub, tmp_path)
     outputs = [child.communicate(timeout=30) for child in (first, second)]
@@ -526,7 +526,7 @@ def test_many_at_once(hub, tmp_path):
 def test_one_that_waits_goes_on_after_a_kill(hub, tmp_path):
     hub.always[SHARD] = slowly(0.2)
     first = start(hub, tmp_path)
-    while not list((tmp_path / "m").glob(".*.part")):
+    while not list((tmp_path / "m").glob(".model*.part")):
         time.sleep(0.01)
     second = start(hub, tmp_path)
     time.sleep(0.3)
@@ -551,7 +551,7 @@ def interrupted(hub, folder):
     hub.faults[SHARD] = []
     child = start(hub, folder)
     while not any(path.stat().st_size >= 100_000
-                  for path in (folder / "m").glob(".*.part")):
+                  for path in (folder / "m").glob(".model*.part")):
         time.sleep(0.01)
     child.kill()
     child.communicate()

@@ -125,6 +125,7 @@ class Server:
     def __init__(self, context=None):
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
+        self.http.handle_error = lambda *_: None  # clients that are killed
         self.http.owner = self
         self.scheme = "http"
         if context is not None:
