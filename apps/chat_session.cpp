@@ -61,10 +61,11 @@ class MemoryCheck {
   }
 
   // A reply may fill the whole context. If even that fits, nobody needs to
-  // know how long the prompt is: reading a tokenizer takes its time, and is
-  // done beside the weights otherwise.
-  std::shared_ptr<const Tokenizer> run(
-      const LoadRequest& checkpoint, std::optional<MemoryEstimate>& estimate
+  // know how long the prompt is and wait for the tokenizer.
+  void run(
+      const LoadRequest& checkpoint,
+      const std::function<const Tokenizer&()>& tokenizer,
+      std::optional<MemoryEstimate>& estimate
   ) {
     double start = os::now();
     request_.context =
@@ -77,11 +78,9 @@ class MemoryCheck {
     log_debug(fmt::format(
         "[memory] estimated in {:.2f} ms", 1e3 * (os::now() - start)
     ));
-    std::shared_ptr<const Tokenizer> tokenizer;
     bool bounded = !first_.empty() && sampling_.max_tokens >= 0;
     if (bounded && (over || preflight_.estimate)) {
-      tokenizer = Tokenizer::load(checkpoint.directory);
-      int64_t prompt = prompt_tokens(*tokenizer, checkpoint.directory);
+      int64_t prompt = prompt_tokens(tokenizer(), checkpoint.directory);
       request_.context = std::max<int64_t>(
           1, std::min(request_.context, prompt + sampling_.max_tokens)
       );
@@ -91,7 +90,6 @@ class MemoryCheck {
     if (preflight_.estimate) {
       estimate = std::move(measured);
     }
-    return tokenizer;
   }
 
  private:
@@ -125,9 +123,9 @@ Checkpoint load_checked(
 ) {
   LoadOptions load = model.load_options();
   MemoryCheck check(sampling, use_template, preflight, first, load);
-  load.before_weights = [&](const LoadRequest& checkpoint) {
-    return check.run(checkpoint, estimate);
-  };
+  load.before_weights = [&](const LoadRequest& checkpoint,
+                            const std::function<const Tokenizer&()>& tokenizer
+                        ) { check.run(checkpoint, tokenizer, estimate); };
   return load_model(directory, load);
 }
 

@@ -132,15 +132,16 @@ Checkpoint load_model(const std::string& path, const LoadOptions& options) {
   double start = os::now();
   std::string directory = model_directory(path);
   LoadRequest request = detect(directory, options);
-  std::shared_ptr<const Tokenizer> known;
-  if (options.before_weights) {
-    known = options.before_weights(request);
-  }
   // Reading a tokenizer takes as long as binding the weights: do both at once.
-  std::future<std::shared_ptr<const Tokenizer>> tokenizer;
-  if (options.tokenizer && !known) {
+  std::shared_future<std::shared_ptr<const Tokenizer>> tokenizer;
+  if (options.tokenizer) {
     tokenizer = std::async(std::launch::async, [&directory] {
-      return Tokenizer::load(directory);
+                  return Tokenizer::load(directory);
+                }).share();
+  }
+  if (options.before_weights) {
+    options.before_weights(request, [&]() -> const Tokenizer& {
+      return *tokenizer.get();
     });
   }
   ModelLoadPolicy policy = model_load_policy(request.entry.type);
@@ -156,7 +157,7 @@ Checkpoint load_model(const std::string& path, const LoadOptions& options) {
           request.backend,
           std::move(model),
       },
-      tokenizer.valid() ? tokenizer.get() : known,
+      tokenizer.valid() ? tokenizer.get() : nullptr,
       GenerationDefaults{},
       mlxcel::context_window(request.config),
       0,

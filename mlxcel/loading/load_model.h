@@ -49,9 +49,11 @@ struct LoadOptions {
   backend::BackendChoice backend;
   /// Whether a tokenizer is needed; without, the directory may lack one.
   bool tokenizer = true;
-  /// Called when it is known what the checkpoint is and no weight is read yet.
-  /// An exception ends the load. The tokenizer, if it needed one, or null.
-  std::function<std::shared_ptr<const Tokenizer>(const LoadRequest&)>
+  /// Called when it is known what the checkpoint is and no weight is read yet;
+  /// an exception ends the load. The function that it gets waits for the
+  /// tokenizer, which is read meanwhile, if `tokenizer` says so.
+  std::function<
+      void(const LoadRequest& checkpoint, const std::function<const Tokenizer&()>&)>
       before_weights;
 };
 

@@ -195,6 +195,28 @@ def test_broken_shards_are_errors(tmp_path, change, parts):
     expect_failure(run("inspect", path), 1, "model.safetensors", *parts)
 
 
+def test_a_step_of_all_tokens_at_once_is_not_worked_out(letters):
+    report = inspect(letters, "-n", str(1 << 30), MLXCEL_PREFILL_CHUNK="0")
+    assert "MLXCEL_PREFILL_CHUNK" in report["unknown"]["activation_bytes"]
+    assert report["kv_bytes_total"] == 640 << 30
+
+
+def test_quantisation_that_is_not_loaded(tmp_path):
+    path = letter_model(tmp_path / "model",
+                        quantization_config={"quant_method": "gptq", "bits": 4})
+    report = inspect(path)
+    assert "gptq" in report["quantization_problem"]
+    assert "gptq" in run("inspect", path).text
+
+
+def test_every_field_is_documented(letters):
+    text = (ROOT / "docs" / "inspect.md").read_text()
+    report = inspect(letters)
+    for key in [*report, *report["inputs"], *report["kv_bytes_per_token"],
+                *report["formats"][0]]:
+        assert f"`{key}`" in text, key
+
+
 def test_incomplete_download(tmp_path):
     path = letter_model(tmp_path / "model")
     (path / "model.safetensors").rename(path / "a.safetensors")

@@ -91,6 +91,11 @@ class CpuBackend : public Backend {
       override;
   void argmax(const Tensor& x, std::span<int32_t> out) override;
 
+  /// Bytes of values that are kept for the next steps.
+  int64_t arena_bytes() const {
+    return arena_.held_bytes();
+  }
+
  private:
   void keep(const LinearWeight& weight);
   void keep(const Weight& weight);

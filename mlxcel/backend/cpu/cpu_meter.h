@@ -21,6 +21,10 @@ class CpuMeter : public Meter {
       : options_(options), threads_(threads), arena_(true) {}
 
   MemoryUse use() const override;
+  /// The part of use().steps that is values; the rest is scratch.
+  int64_t arena_bytes() const {
+    return arena_.held_bytes();
+  }
 
   std::string name() const override {
     return "cpu";

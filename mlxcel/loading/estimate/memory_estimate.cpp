@@ -160,6 +160,15 @@ bool estimate_built(
     MemoryEstimate& estimate,
     std::string& why
 ) {
+  constexpr int64_t kMostTokens = 1 << 22;  // of a step
+  int64_t tokens = std::min(request.chunk, request.context);
+  if (tokens > kMostTokens) {
+    why = fmt::format(
+        "a step of {} tokens is more than is worked out (MLXCEL_PREFILL_CHUNK)",
+        tokens
+    );
+    return false;
+  }
   std::shared_ptr<backend::Meter> meter = backend::make_meter(request.backend);
   if (meter == nullptr) {
     why = "the reference backend does not tell what it allocates";
@@ -183,7 +192,7 @@ bool estimate_built(
         use.steps,
         fmt::format(
             "steps of {} prompt tokens and of {} generated ones",
-            std::min(request.chunk, request.context),
+            tokens,
             request.batch
         )
     );
