@@ -10,6 +10,7 @@
 #include "mlxcel/core/os.h"
 #include "mlxcel/hub/completeness.h"
 #include "mlxcel/hub/huggingface_cache.h"
+#include "mlxcel/hub/links.h"
 #include "mlxcel/hub/store.h"
 
 namespace mlxcel::hub {
@@ -36,6 +37,7 @@ class Search {
           "{} means {} (MLXCEL_DEFAULT_ORG)", request_.reference, id()
       ));
     }
+    miss(request_.reference);
     for (auto look :
          {&Search::in_local_models,
           &Search::in_huggingface_cache,
@@ -240,21 +242,7 @@ class Search {
   std::string places_;
 };
 
-}  // namespace
-
-bool offline_environment() {
-  for (const char* name : {"MLXCEL_OFFLINE", "LLAMA_ARG_OFFLINE"}) {
-    const char* given = os::environment(name);
-    std::string value = given == nullptr ? "" : given;
-    if (value == "on" || value == "enabled" || value == "true" ||
-        value == "1") {
-      return true;
-    }
-  }
-  return false;
-}
-
-Resolution resolve(const ResolveRequest& request, Downloader* downloader) {
+Resolution locate(const ResolveRequest& request, Downloader* downloader) {
   if (!request.revision.empty()) {
     check_revision(request.revision);
   }
@@ -277,6 +265,26 @@ Resolution resolve(const ResolveRequest& request, Downloader* downloader) {
   resolution.directory = directory_exists(reference.path)
                              ? reference.path
                              : parent_path(reference.path);
+  return resolution;
+}
+
+}  // namespace
+
+bool offline_environment() {
+  for (const char* name : {"MLXCEL_OFFLINE", "LLAMA_ARG_OFFLINE"}) {
+    const char* given = os::environment(name);
+    std::string value = given == nullptr ? "" : given;
+    if (value == "on" || value == "enabled" || value == "true" ||
+        value == "1") {
+      return true;
+    }
+  }
+  return false;
+}
+
+Resolution resolve(const ResolveRequest& request, Downloader* downloader) {
+  Resolution resolution = locate(request, downloader);
+  check_links(resolution.directory);
   return resolution;
 }
 

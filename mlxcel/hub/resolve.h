@@ -38,6 +38,8 @@ struct Resolution {
 /// the repository, or does not know which, makes it an error: it keeps one of
 /// each. A path with a revision is an error too.
 ///
+/// Links out of the directory are refused (links.h).
+///
 /// `downloader` may be null, in a build that has none. Throws Error:
 /// what parse_reference() throws, not_found that lists the places if the
 /// model is in none of them and may or can not be downloaded, and what the

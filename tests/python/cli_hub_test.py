@@ -486,6 +486,18 @@ def test_links_out_of_an_ordinary_directory(home, letters, tmp_path):  # noqa: F
     expect_failure(answer(home, model), 1, "model.safetensors", "outside")
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json",
+                                  "tokenizer_config.json"])
+def test_other_links_out_of_an_ordinary_directory(home, letters, tmp_path,  # noqa: F811
+                                                  name):
+    model = tmp_path / "model"
+    shutil.copytree(letters, model)
+    (model / name).rename(tmp_path / name)
+    (model / name).symlink_to(f"../{name}")
+    expect_failure(answer(home, model), 1, str(model / name), "outside")
+    expect_failure(home.run("tokenize", "-m", model, "x"), 1, "outside")
+
+
 def test_links_from_a_snapshot_into_another_repository(home, letters):  # noqa: F811
     mine = home.snapshot(letters, "o/mine")
     home.snapshot(letters, "o/other")

@@ -318,6 +318,54 @@ TEST_F(Resolve, NoPlaceForTheStore) {
   EXPECT_EQ(run().directory, "./models/n");
 }
 
+TEST_F(Resolve, LinksOutOfTheDirectoryAreRefused) {
+  std::string model = put("model");
+  request_.reference = model;
+  put("outside", {"x", "secret.json"});
+  put("model/1_Pooling", {});
+  put("model/other", {});
+  for (const char* name :
+       {"tokenizer.json",
+        "chat_template.jinja",
+        "tokenizer.model",
+        "vocab.txt",
+        "qwen.tiktoken",
+        "1_Pooling/config.json"}) {
+    fs::create_symlink(dir_ / "outside/secret.json", fs::path(model) / name);
+    EXPECT_ERROR(run(), name);
+    EXPECT_ERROR(run(), "outside of the model directory");
+    fs::remove(fs::path(model) / name);
+  }
+  for (const char* name : {"additional_chat_templates", "2_Dense"}) {
+    fs::create_directory_symlink("../outside", fs::path(model) / name);
+    EXPECT_ERROR(run(), name);
+    fs::remove(fs::path(model) / name);
+  }
+  // What nobody reads, links inside, and links to nothing.
+  fs::create_symlink("../outside/x", fs::path(model) / "notes");
+  fs::create_symlink("../outside/x", fs::path(model) / ".hidden.json");
+  fs::create_symlink("../../outside/x", fs::path(model) / "other/x.json");
+  fs::create_directory_symlink("../outside", fs::path(model) / "data");
+  fs::create_symlink("config.json", fs::path(model) / "tokenizer.json");
+  fs::create_symlink("gone", fs::path(model) / "gone.json");
+  fs::create_symlink("loop.json", fs::path(model) / "loop.json");
+  EXPECT_EQ(run().directory, model);
+}
+
+TEST_F(Resolve, SnapshotsMayLinkToTheirBlobs) {
+  std::string snapshot = put(std::string(kSnapshots) + "abc", {});
+  std::string blobs = put(".cache/huggingface/hub/models--o--n/blobs", {"1"});
+  for (const std::string& name : kWhole) {
+    fs::create_symlink("../../blobs/1", fs::path(snapshot) / name);
+  }
+  request_.revision = "abc";
+  EXPECT_EQ(run().directory, snapshot);
+  std::string other =
+      put(".cache/huggingface/hub/models--o--other/blobs", {"1"});
+  fs::create_symlink(other + "/1", fs::path(snapshot) / "tokenizer.json");
+  EXPECT_ERROR(run(), "tokenizer.json");
+}
+
 TEST_F(Resolve, WithoutAListener) {
   request_.announce = nullptr;
   downloader_.brings = {kWhole};
