@@ -91,8 +91,8 @@ def timed(command, env=None):
 
 
 def curl(url, names, target):
-    command = ["curl", "--silent", "--fail", "--create-dirs", "--parallel",
-               "--parallel-immediate"]
+    command = ["curl", "--no-progress-meter", "--fail", "--create-dirs",
+               "--parallel", "--parallel-immediate"]
     for name in names:
         command += ["--output", target / name,
                     f"{url}/o/m/resolve/{COMMIT}/{name}"]
