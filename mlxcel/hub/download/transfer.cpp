@@ -111,10 +111,10 @@ FileTransfer::FileTransfer(
       client_(client),
       patience_(patience),
       note_(note),
-      position_(position),
-      digest_(task.file.content, *task.file.size) {}
+      position_(position) {}
 
 FileTransfer::~FileTransfer() {
+  digest_.reset();
   if (fd_ >= 0) {
     os::close_file(fd_);
   }
@@ -167,28 +167,25 @@ void FileTransfer::open() {
     there = 0;
   }
   resumed_ = there > 0;
-  digest_prefix(there);
+  written_ = there;
+  begin_digest();
 }
 
-void FileTransfer::digest_prefix(uint64_t count) {
-  std::vector<char> buffer(count > 0 ? kPiece : 0);
-  while (written_ < count) {
-    size_t piece =
-        static_cast<size_t>(std::min<uint64_t>(kPiece, count - written_));
-    os::read_exact(fd_, buffer.data(), piece, written_, task_.temporary);
-    digest_.add(buffer.data(), piece);
-    written_ += piece;
-    position_.store(written_);
-  }
+void FileTransfer::begin_digest() {
+  digest_ = std::make_unique<BackgroundDigest>(
+      task_.file.content, size(), fd_, task_.temporary
+  );
+  digest_->advance(written_);
+  position_.store(written_);
 }
 
 void FileTransfer::start_over() {
+  digest_.reset();
   os::truncate_file(fd_, 0, task_.temporary);
-  digest_ = Digest(task_.file.content, size());
   written_ = 0;
   resumed_ = false;
   etag_.clear();
-  position_.store(0);
+  begin_digest();
 }
 
 void FileTransfer::run() {
@@ -318,13 +315,13 @@ void FileTransfer::accept(
     reject(fmt::format("the hub states {} bytes and sends more", size()));
   }
   os::write_all(fd_, piece.data(), piece.size(), task_.temporary);
-  digest_.add(piece.data(), piece.size());
   written_ += piece.size();
+  digest_->advance(written_);
   position_.store(written_);
 }
 
 bool FileTransfer::verify() {
-  found_ = digest_.finish();
+  found_ = digest_->finish();
   verified_ = found_ == task_.file.content.hex;
   return verified_;
 }

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
 
-#include "mlxcel/hub/download/digest.h"
+#include "mlxcel/hub/download/background_digest.h"
 #include "mlxcel/hub/download/http.h"
 #include "mlxcel/hub/download/metadata.h"
 #include "mlxcel/hub/download/patience.h"
@@ -56,7 +57,7 @@ class FileTransfer {
   }
   bool has_right_content();
   void open();
-  void digest_prefix(uint64_t count);
+  void begin_digest();
   void start_over();
   void fetch_all();
   void attempt();
@@ -71,7 +72,7 @@ class FileTransfer {
   Patience patience_;
   const Patience::Note& note_;
   std::atomic<uint64_t>& position_;
-  Digest digest_;
+  std::unique_ptr<BackgroundDigest> digest_;
   int fd_ = -1;
   uint64_t written_ = 0;
   bool resumed_ = false;  // from several answers
