@@ -4,8 +4,21 @@
 #include "mlxcel/weights/quantization.h"
 #include "mlxcel/weights/shards.h"
 #include "mlxcel/weights/tied_embeddings.h"
+#include "mlxcel/weights/transform/vendor.h"
 
 namespace mlxcel {
+
+namespace {
+
+DeviceFacts device_facts(const LoadRequest& request) {
+  DeviceFacts facts;
+  if (request.backend->name() == "cuda") {
+    facts.kind = DeviceKind::cuda;
+  }
+  return facts;
+}
+
+}  // namespace
 
 std::unique_ptr<LanguageModel> load_config_backed_from_dir(
     const LoadRequest& request
@@ -18,6 +31,7 @@ std::unique_ptr<LanguageModel> load_config_backed_from_dir(
 std::unique_ptr<LanguageModel> load_config_backed_from_weights(
     const LoadRequest& request, WeightMap weights
 ) {
+  convert_vendor_formats(request.config, weights, device_facts(request));
   restore_tied_embeddings(request.config, weights);
   BuildInput input{
       text_config(request.config),

@@ -1,64 +1,16 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/weights/quantization.h"
+#include "mlxcel/weights/small_floats.h"
 
 namespace mlxcel {
 
 namespace {
-
-// OCP Microscaling Formats 1.0, 5.3.3: sign, two exponent bits, one mantissa.
-constexpr std::array<float, 16> kE2M1 = {
-    0.0f,
-    0.5f,
-    1.0f,
-    1.5f,
-    2.0f,
-    3.0f,
-    4.0f,
-    6.0f,
-    -0.0f,
-    -0.5f,
-    -1.0f,
-    -1.5f,
-    -2.0f,
-    -3.0f,
-    -4.0f,
-    -6.0f};
-
-// OCP 8-bit floating point, E4M3: bias 7, no infinity, all ones is NaN.
-float decode_e4m3(uint8_t byte) {
-  int exponent = (byte >> 3) & 15;
-  int mantissa = byte & 7;
-  float value;
-  if ((byte & 0x7f) == 0x7f) {
-    value = std::numeric_limits<float>::quiet_NaN();
-  } else if (exponent == 0) {
-    value = std::ldexp(static_cast<float>(mantissa), -9);
-  } else {
-    value = std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
-  }
-  return (byte & 0x80) != 0 ? -value : value;
-}
-
-float decode_e8m0(uint8_t byte) {
-  return byte == 0xff ? std::numeric_limits<float>::quiet_NaN()
-                      : std::ldexp(1.0f, byte - 127);
-}
-
-template <typename F>
-std::array<float, 256> byte_table(F decode) {
-  std::array<float, 256> table;
-  for (size_t i = 0; i < table.size(); ++i) {
-    table[i] = decode(static_cast<uint8_t>(i));
-  }
-  return table;
-}
 
 std::span<const std::byte> checked_bytes(
     const Weight& plane, const std::string& name
@@ -117,11 +69,13 @@ std::vector<float> dequantize_affine(const LinearWeight& weight) {
 }
 
 std::vector<float> dequantize_block_float(const LinearWeight& weight) {
-  static const auto e4m3 = byte_table(decode_e4m3);
-  static const auto e8m0 = byte_table(decode_e8m0);
   bool nibbles = weight.format.bits == 4;
   const auto& scale_table =
-      weight.format.mode == QuantMode::nvfp4 ? e4m3 : e8m0;
+      weight.format.mode == QuantMode::nvfp4 ? e4m3_values() : e8m0_values();
+  std::span<const float> table = e4m3_values();
+  if (nibbles) {
+    table = e2m1_values();
+  }
   int64_t group = weight.format.group;
   int64_t groups = weight.cols / group;
   const std::byte* codes =
@@ -135,7 +89,7 @@ std::vector<float> dequantize_block_float(const LinearWeight& weight) {
     for (int64_t c = 0; c < weight.cols; ++c) {
       size_t scale = static_cast<size_t>(scales[r * groups + c / group]);
       uint32_t code = code_at(row, c, weight.format.bits);
-      out[c] = (nibbles ? kE2M1[code] : e4m3[code]) * scale_table[scale];
+      out[c] = table[code] * (scale_table[scale] * weight.global_scale);
     }
   }
   return values;

@@ -9,6 +9,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/json.h"
 #include "mlxcel/core/log.h"
+#include "mlxcel/weights/vendor_format.h"
 
 namespace mlxcel {
 
@@ -88,29 +89,6 @@ QuantConfig::Override read_fields(const Json& object) {
   return read;
 }
 
-// A foreign exporter's format would give wrong numbers, not an error, if its
-// tensors were taken for MLX's.
-void refuse_foreign(const Json& object) {
-  auto method = object.find("quant_method");
-  if (!method) {
-    return;
-  }
-  std::string what = method->preview();
-  if (auto format = object.find("format")) {
-    what += fmt::format(" with format {}", format->preview());
-  }
-  fail(
-      ErrorCode::unsupported,
-      fmt::format(
-          "[quantization] {}: {} is not supported (in {}); convert the "
-          "original model with an MLX exporter such as mlx_lm.convert",
-          method->path(),
-          what,
-          object.document_name()
-      )
-  );
-}
-
 std::optional<Json> find_declaration(const Json& config) {
   for (const char* key : {"quantization", "quantization_config"}) {
     if (auto found = config.find(key)) {
@@ -174,8 +152,23 @@ QuantConfig QuantConfig::from_config(const Json& config) {
   if (!object) {
     return result;
   }
+  switch (vendor_format(config)) {
+    case VendorFormat::none:
+      break;
+    case VendorFormat::fp8_blocks:
+      if (!config.find("quantization")) {
+        result.declare(QuantMode::mxfp8);
+        return result;
+      }
+      break;
+    case VendorFormat::packed_mxfp4:
+      result.declare(QuantMode::mxfp4);
+      return result;
+    case VendorFormat::modelopt_nvfp4:
+    case VendorFormat::bitnet:
+      return result;  // the planes tell
+  }
   auto members = object->items();
-  refuse_foreign(*object);
   Override top = read_fields(*object);
   result.declared = true;
   result.mode = top.mode;
@@ -200,6 +193,13 @@ QuantConfig QuantConfig::from_config(const Json& config) {
       }
   );
   return result;
+}
+
+void QuantConfig::declare(QuantMode of) {
+  declared = true;
+  mode = of;
+  bits = mode_row(of).bits;
+  group = mode_row(of).group;
 }
 
 QuantConfig::Override QuantConfig::for_module(const std::string& path) const {
@@ -395,6 +395,9 @@ void finish_block_float(
                   : format.group == 16 ? QuantMode::nvfp4
                                        : QuantMode::mxfp4;
   }
+  if (format.bits == 1) {
+    b.reject("biases", "missing: 1-bit planes are always affine");
+  }
   const ModeRow& row = mode_row(format.mode);
   if (format.bits != row.bits || format.group != row.group) {
     b.reject(
@@ -466,7 +469,11 @@ WeightFormat bind_quantized(const Binding& b, const QuantConfig& quantization) {
   } else {
     b.reject(
         "biases",
-        fmt::format("missing: affine {}-bit planes need it", format.bits)
+        fmt::format(
+            "missing: affine {}-bit planes need it{}",
+            format.bits,
+            format.bits == 1 ? ", and 1-bit planes are always affine" : ""
+        )
     );
   }
   tell_mismatch(b, quantization, declared, format);
@@ -522,6 +529,18 @@ LinearWeight bind_linear(
     }
   } else {
     linear.format = bind_dense(binding);
+  }
+  if (const Weight* global = weights.find(path + ".global_scale")) {
+    if (linear.format.mode != QuantMode::nvfp4 || global->dtype != DType::f32 ||
+        global->elements() != 1) {
+      binding.reject(
+          "global_scale",
+          fmt::format(
+              "expected one F32 beside nvfp4 planes, got {}", global->describe()
+          )
+      );
+    }
+    linear.global_scale = to_float(*global)[0];
   }
   if (bias != nullptr) {
     if (!is_weight_float(bias->dtype) ||

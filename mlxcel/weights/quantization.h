@@ -58,9 +58,11 @@ struct QuantConfig {
 
   /// Throws Error naming `quantization.<field>` and the value: bits outside
   /// 1..32, group outside 1..2^20, an unknown mode, GPTQ, AWQ and other
-  /// `quant_method`s that are not read here. What is absent gets the default
-  /// of its mode (affine 4/64, mxfp4 4/32, mxfp8 8/32, nvfp4 4/16).
+  /// `quant_method`s that are not read (vendor_format.h). What is absent gets
+  /// the default of its mode (affine 4/64, mxfp4 4/32, mxfp8 8/32, nvfp4 4/16).
   static QuantConfig from_config(const Json& config);
+  /// One mode for all, with its default widths.
+  void declare(QuantMode of);
   /// What is declared for the module, matching an override with and without
   /// the wrapper prefixes `language_model.` and `model.`.
   Override for_module(const std::string& path) const;
@@ -76,12 +78,13 @@ struct LinearWeight {
   std::optional<Weight> scales;
   std::optional<Weight> biases;  // affine zero offsets, same shape as scales
   std::optional<Weight> bias;    // layer bias [rows]
+  float global_scale = 1.0f;     // nvfp4: of all scales (ModelOpt)
 };
 
-/// Collects `<path>.weight|.scales|.biases|.bias` and checks them against
-/// [rows, cols] (12.3, 12.5): `path.scales` present means quantised, absent
-/// means dense. Bits and group follow from the shapes and `cols`; where the
-/// declaration differs, a warning is logged. Affine: 1, 2, 3, 4, 5, 6 or 8
+/// Collects `<path>.weight|.scales|.biases|.bias|.global_scale` and checks them
+/// against [rows, cols] (12.3, 12.5): `path.scales` present means quantised,
+/// absent means dense. Bits and group follow from the shapes and `cols`; where
+/// the declaration differs, a warning is logged. Affine: 1, 2, 3, 4, 5, 6 or 8
 /// bits, groups of 32, 64 or 128.
 /// Throws Error naming the tensor, both shapes and the origin.
 LinearWeight bind_linear(

@@ -33,21 +33,6 @@ class MappedExtent : public WeightSource {
   std::span<const std::byte> bytes_;
 };
 
-// What no backend has: reading it as something else would be silently wrong.
-void refuse_dtype(const std::string& path, const TensorEntry& entry) {
-  if (entry.dtype == DType::f64 || entry.dtype == DType::f8_e5m2) {
-    fail(
-        ErrorCode::unsupported,
-        fmt::format(
-            "[safetensors] {}: tensor {}: dtype {} cannot be loaded",
-            path,
-            quote(entry.name),
-            dtype_name(entry.dtype)
-        )
-    );
-  }
-}
-
 void warn_if_replaced(
     const WeightMap& weights, const std::string& name, const Weight& weight
 ) {
@@ -73,7 +58,6 @@ void load_safetensors(const std::string& path, WeightMap& weights) {
     fail(ErrorCode::io, fmt::format("[safetensors] {}: cannot be read", path));
   }
   for (TensorEntry& entry : entries) {
-    refuse_dtype(path, entry);
     Weight weight;
     weight.dtype = entry.dtype;
     weight.shape = std::move(entry.shape);

@@ -39,6 +39,7 @@ void check_tensors(const TensorTable& table, const WeightMap& weights) {
           tensor.name.substr(0, tensor.name.size() - kWeight.size());
       expected.insert(path + ".scales");
       expected.insert(path + ".biases");
+      expected.insert(path + ".global_scale");
     }
     expected.insert(tensor.name);
   }

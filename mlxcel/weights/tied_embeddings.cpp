@@ -20,7 +20,7 @@ void restore_head(WeightMap& weights, const std::string& prefix) {
   if (weights.contains(prefix + "lm_head.weight")) {
     return;
   }
-  for (const char* plane : {"weight", "scales", "biases"}) {
+  for (const char* plane : {"weight", "scales", "biases", "global_scale"}) {
     const Weight* source = weights.find(prefix + "model.embed_tokens." + plane);
     if (source != nullptr) {
       weights.insert(prefix + "lm_head." + plane, *source);

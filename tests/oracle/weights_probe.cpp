@@ -5,7 +5,9 @@
 //   weights_probe fill NAME SEED CENTRE SCALE COUNT OUT
 //   weights_probe synth TABLE.json DIR BITS GROUP DTYPE SEED
 //   weights_probe quantize IN ROWS COLS BITS GROUP OUT   codes, scales, biases
+//   weights_probe quantize_block MODE IN OUT             codes, scales
 //   weights_probe dequantize DIR PATH ROWS COLS CONFIG.json OUT
+//                                      vendor formats and plain types as well
 //
 // IN and OUT are raw little-endian numbers, float32 unless said otherwise.
 
@@ -24,7 +26,9 @@
 #include "mlxcel/weights/quantization.h"
 #include "mlxcel/weights/safetensors.h"
 #include "mlxcel/weights/shards.h"
+#include "mlxcel/weights/small_floats.h"
 #include "mlxcel/weights/synthetic.h"
+#include "mlxcel/weights/transform/vendor.h"
 
 namespace {
 
@@ -130,14 +134,35 @@ int quantize(const Arguments& arguments) {
   return 0;
 }
 
+int quantize_block(const Arguments& arguments) {
+  std::string bytes = read_file(arguments.at(1), kLimit);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  const std::string& mode = arguments.at(0);
+  size_t group = mode == "nvfp4" ? 16 : 32;
+  std::vector<std::byte> codes(values.size() / (mode == "mxfp8" ? 1 : 2));
+  std::vector<std::byte> scales(values.size() / group);
+  auto function = mode == "nvfp4"   ? quantize_nvfp4
+                  : mode == "mxfp8" ? quantize_mxfp8
+                                    : quantize_mxfp4;
+  function(values, codes.data(), scales.data());
+  AtomicFile out(arguments.at(2));
+  put(out, codes);
+  put(out, scales);
+  out.commit();
+  return 0;
+}
+
 int dequantize_path(const Arguments& arguments) {
   WeightMap weights = load_weights(arguments.at(0));
+  Json config = Json::parse_file(arguments.at(4), kLimit);
+  convert_vendor_formats(config, weights, {});
   LinearWeight weight = bind_linear(
       weights,
       arguments.at(1),
       number(arguments.at(2)),
       number(arguments.at(3)),
-      QuantConfig::from_config(Json::parse_file(arguments.at(4), kLimit))
+      QuantConfig::from_config(config)
   );
   AtomicFile out(arguments.at(5));
   put(out, dequantize(weight));
@@ -161,6 +186,9 @@ int run(const std::string& command, const Arguments& arguments) {
   }
   if (command == "quantize") {
     return quantize(arguments);
+  }
+  if (command == "quantize_block") {
+    return quantize_block(arguments);
   }
   if (command == "dequantize") {
     return dequantize_path(arguments);

@@ -22,9 +22,11 @@ static inline __m256 e4m3_values(__m128i codes) {
   return _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(256.0F));
 }
 
-/// Half the scales of eight groups, for codes that are doubled.
-static inline __m256 half_block_scales(ScaleType type, __m128i bytes) {
-  __m256 half = _mm256_set1_ps(0.5F);
+/// Half the scales of eight groups times a factor, for codes that are doubled.
+static inline __m256 half_block_scales(
+    ScaleType type, __m128i bytes, float factor
+) {
+  __m256 half = _mm256_set1_ps(0.5F * factor);
   if (type == ScaleType::e4m3) {
     return _mm256_mul_ps(e4m3_values(_mm_cvtepu8_epi16(bytes)), half);
   }
@@ -55,7 +57,7 @@ static inline void dequantize_block(
   int shift = __builtin_ctz(static_cast<unsigned>(format.group));
   __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kTwiceE2M1));
   for (int64_t i = begin; i < begin + cols; i += 16, out += 16) {
-    float scale = block_scale(format.type, scales[i >> shift]);
+    float scale = block_scale(format.type, scales[i >> shift]) * format.factor;
     if (format.coding == Coding::e4m3) {
       __m128i codes =
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(row.codes + i));

@@ -118,6 +118,7 @@ RowFormat row_format(const WeightFormat& format, int64_t cols) {
   result.type = scale_type(format);
   result.coding = coding_of(format);
   result.cols = cols;
+  result.factor = 1.0F;
   if (format.mode == QuantMode::dense) {
     result.code_bytes = cols * dtype_size(format.dtype);
     return result;
@@ -174,6 +175,7 @@ std::shared_ptr<const CpuLinear> make_cpu_linear(const WeightGroup& group) {
     linear->rows += part.rows;
     linear->cols = source.cols;
     plan->formats.push_back(row_format(source.format, source.cols));
+    plan->formats.back().factor = source.global_scale;
     plan->biased = plan->biased || !part.bias.empty();
     linear->parts.push_back(std::move(part));
   }
@@ -200,7 +202,8 @@ bool MatmulJob::same_kernel(int a, int b) const {
   const RowFormat& left = format(a);
   const RowFormat& right = format(b);
   return a == b || (left.bits == right.bits && left.group == right.group &&
-                    left.type == right.type && left.coding == right.coding);
+                    left.type == right.type && left.coding == right.coding &&
+                    left.factor == right.factor);
 }
 
 void MatmulJob::quantize(Order (*order_of)(int bits)) {
@@ -351,6 +354,7 @@ void gather_rows(
     part.biases = table.biases ? table.biases->bytes().data() : part.scales;
   }
   RowFormat format = row_format(table.format, table.cols);
+  format.factor = table.global_scale;
   for (int32_t id : ids) {
     RowSpan row = part_rows(part, format, id, 1);
     kernels.dequantize(format, row, 0, table.cols, out);

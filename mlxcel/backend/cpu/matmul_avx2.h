@@ -56,12 +56,12 @@ static inline __m256 load_values(
 /// Scales of `count` groups (at most 8); kBlock: half those of small floats.
 template <bool kBlock>
 static inline __m256 load_scales(
-    ScaleType type, const std::byte* p, int64_t count = 8
+    ScaleType type, float factor, const std::byte* p, int64_t count = 8
 ) {
   if constexpr (kBlock) {
     int64_t bytes = 0;
     __builtin_memcpy(&bytes, p, static_cast<size_t>(count < 8 ? count : 8));
-    return half_block_scales(type, _mm_cvtsi64_si128(bytes));
+    return half_block_scales(type, _mm_cvtsi64_si128(bytes), factor);
   } else {
     return load_values(type, p, count);
   }

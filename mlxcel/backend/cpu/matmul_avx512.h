@@ -33,13 +33,13 @@ static inline int value_bytes(ScaleType type) {
 /// Scales of sixteen groups; kBlock: half those of small floats.
 template <bool kBlock>
 static inline __m512 load_scales(
-    ScaleType type, const std::byte* p, __mmask16 mask = 0xffff
+    ScaleType type, float factor, const std::byte* p, __mmask16 mask = 0xffff
 ) {
   if constexpr (kBlock) {
     __m128i bytes = _mm_maskz_loadu_epi8(mask, p);
     return _mm512_insertf32x8(
-        _mm512_castps256_ps512(half_block_scales(type, bytes)),
-        half_block_scales(type, _mm_srli_si128(bytes, 8)),
+        _mm512_castps256_ps512(half_block_scales(type, bytes, factor)),
+        half_block_scales(type, _mm_srli_si128(bytes, 8), factor),
         1
     );
   } else {

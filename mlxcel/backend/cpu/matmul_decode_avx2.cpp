@@ -66,6 +66,7 @@ class Int8Product {
  public:
   Int8Product(const RowFormat& format, const Int8Rows& x, int64_t first)
       : type_(format.type),
+        factor_(format.factor),
         cols_(format.cols),
         groups_(format.cols / format.group),
         x_(x) {
@@ -85,7 +86,7 @@ class Int8Product {
       const {
     Pairs<T> factors;
     unroll<2>([&](auto r) __attribute__((always_inline)) {
-      __m256 scale = load_scales<kBlock>(type_, at.scales[r.value]);
+      __m256 scale = load_scales<kBlock>(type_, factor_, at.scales[r.value]);
       __m256 bias = biases(scale, at.biases[r.value], 8);
       at.scales[r.value] += 8 * scale_bytes<kBlock>(type_);
       at.biases[r.value] += 8 * scale_bytes<kBlock>(type_);
@@ -117,7 +118,8 @@ class Int8Product {
     Pairs<T> factors;
     int64_t back = first * scale_bytes<kBlock>(type_);
     unroll<2>([&](auto r) __attribute__((always_inline)) {
-      __m256 scale = load_scales<kBlock>(type_, at.scales[r.value] - back);
+      __m256 scale =
+          load_scales<kBlock>(type_, factor_, at.scales[r.value] - back);
       __m256 bias = biases(scale, at.biases[r.value] - back, 8);
       unroll<T>([&](auto t) __attribute__((always_inline)) {
         int64_t row = t.value * x_.ld_scale - first;
@@ -135,7 +137,7 @@ class Int8Product {
       const {
     Pairs<T> factors;
     for (int r = 0; r < 2; ++r) {
-      __m256 scale = load_scales<kBlock>(type_, at.scales[r], groups_);
+      __m256 scale = load_scales<kBlock>(type_, factor_, at.scales[r], groups_);
       __m256 bias = biases(scale, at.biases[r], groups_);
       for (int t = 0; t < T; ++t) {
         int64_t row = t * x_.ld_scale;
@@ -159,6 +161,7 @@ class Int8Product {
   }
 
   ScaleType type_;
+  float factor_;
   int64_t cols_;
   int64_t groups_;
   Int8Rows x_;

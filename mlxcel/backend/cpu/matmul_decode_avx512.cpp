@@ -65,7 +65,7 @@ template <int T, bool kBlock>
 class Int8Product {
  public:
   Int8Product(const RowFormat& format, const Int8Rows& x, int64_t first)
-      : type_(format.type), cols_(format.cols), x_(x) {
+      : type_(format.type), factor_(format.factor), cols_(format.cols), x_(x) {
     x_.q += first * x.ld_q;
     x_.scale += first * x.ld_scale;
     x_.sum += first * x.ld_scale;
@@ -79,7 +79,8 @@ class Int8Product {
   ) const {
     Pairs<T> factors;
     unroll<2>([&](auto r) __attribute__((always_inline)) {
-      __m512 scale = load_scales<kBlock>(type_, at.scales[r.value], mask);
+      __m512 scale =
+          load_scales<kBlock>(type_, factor_, at.scales[r.value], mask);
       __m512 bias = biases(scale, at.biases[r.value], mask);
       at.scales[r.value] += 16 * scale_bytes<kBlock>(type_);
       at.biases[r.value] += 16 * scale_bytes<kBlock>(type_);
@@ -115,6 +116,7 @@ class Int8Product {
   }
 
   ScaleType type_;
+  float factor_;
   int64_t cols_;
   Int8Rows x_;
 };
@@ -232,8 +234,10 @@ class NibbleProduct : public Int8Product<T, kBlock> {
       const std::byte* const (&from)[2], __mmask8 mask
   ) const {
     return _mm512_insertf32x8(
-        load_scales<kBlock>(this->type_, from[0], mask),
-        _mm512_castps512_ps256(load_scales<kBlock>(this->type_, from[1], mask)),
+        load_scales<kBlock>(this->type_, this->factor_, from[0], mask),
+        _mm512_castps512_ps256(
+            load_scales<kBlock>(this->type_, this->factor_, from[1], mask)
+        ),
         1
     );
   }

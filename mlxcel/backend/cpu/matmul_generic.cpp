@@ -54,6 +54,7 @@ struct GroupScale {
 GroupScale group_scale(const RowFormat& format, const RowSpan& row, int64_t g) {
   float scale = load_value(format.type, row.scales, g);
   if (format.coding == Coding::e2m1) {
+    scale *= format.factor;
     return {0.5F * scale, -0.5F * kE2M1Zero * scale};
   }
   return {scale, load_value(format.type, row.biases, g)};
@@ -157,7 +158,8 @@ void dequantize(
     } else if (format.coding != Coding::affine) {
       int code = load_code(row.codes, format.bits, i);
       out[i - begin] = block_value(format.coding, static_cast<uint8_t>(code)) *
-                       load_value(format.type, row.scales, i / format.group);
+                       (load_value(format.type, row.scales, i / format.group) *
+                        format.factor);
     } else {
       int64_t g = i / format.group;
       out[i - begin] =

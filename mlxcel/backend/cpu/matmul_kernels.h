@@ -28,6 +28,7 @@ struct RowFormat {
   int64_t cols;
   int64_t code_bytes;   // of a row
   int64_t scale_bytes;  // of a row's scales
+  float factor;         // of the scales of small floats
 };
 
 /// Consecutive rows of a matrix, at any alignment.

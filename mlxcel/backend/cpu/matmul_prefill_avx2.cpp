@@ -458,7 +458,7 @@ void pack_block(
             span.scales + clamp_row(span, lane) * format.scale_bytes;
         int64_t left = cols / format.group - i;
         return _mm256_castps_si256(
-            load_scales<true>(format.type, row + first + i, left)
+            load_scales<true>(format.type, format.factor, row + first + i, left)
         );
       },
       [&](int64_t half, int64_t i, const __m256i(&v)[8]) {

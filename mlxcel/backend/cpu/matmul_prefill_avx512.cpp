@@ -151,7 +151,7 @@ void pack_block(
       const std::byte* row =
           span.scales + clamp_row(span, lane) * format.scale_bytes;
       v[lane] = _mm512_castps_si512(
-          load_scales<true>(format.type, row + first + i, mask)
+          load_scales<true>(format.type, format.factor, row + first + i, mask)
       );
     }
     transpose(v);

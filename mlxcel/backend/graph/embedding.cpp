@@ -60,7 +60,7 @@ class GraphEmbedding final : public EmbeddingSource {
       scales = mx::astype(scales, type_, stream_);
       biases = mx::astype(rows(*planes_.biases), type_, stream_);
     }
-    return mx::dequantize(
+    mx::array values = mx::dequantize(
         rows(planes_.codes),
         scales,
         biases,
@@ -71,6 +71,15 @@ class GraphEmbedding final : public EmbeddingSource {
         type_,
         stream_
     );
+    if (planes_.global_scale == 1.0F) {
+      return values;
+    }
+    values = mx::multiply(
+        mx::astype(values, mx::float32, stream_),
+        mx::array(planes_.global_scale),
+        stream_
+    );
+    return mx::astype(values, type_, stream_);
   }
 
   void gather(std::span<const int32_t> ids, float* out) const override {

@@ -84,7 +84,13 @@ mx::array product(
     y = mx::matmul(a, mx::transpose(mx::astype(w, type, s), s), s);
   } else {
     mx::Dtype inner = wide ? mx::float32 : type;
-    y = mx::astype(quantized_product(planes, x, inner, s), type, s);
+    y = quantized_product(planes, x, inner, s);
+    if (planes.global_scale != 1.0F) {
+      y = mx::multiply(
+          mx::astype(y, mx::float32, s), mx::array(planes.global_scale), s
+      );
+    }
+    y = mx::astype(y, type, s);
   }
   if (part.bias) {
     y = mx::add(y, mx::astype(*part.bias, y.dtype(), s), s);
@@ -192,6 +198,7 @@ Planes make_planes(const LinearWeight& weight) {
   Planes planes;
   planes.path = weight.path;
   planes.format = weight.format;
+  planes.global_scale = weight.global_scale;
   planes.codes = plane(weight.codes, weight.path + ".weight");
   if (weight.scales) {
     planes.scales = plane(*weight.scales, weight.path + ".scales");

@@ -21,6 +21,7 @@ struct Planes {
   mx::array codes{0};  // dense values or packed words
   std::optional<mx::array> scales;
   std::optional<mx::array> biases;
+  float global_scale = 1.0F;  // of nvfp4 planes
 };
 
 /// True for the formats that MLX multiplies and dequantises.

@@ -116,6 +116,7 @@ void make_block_float(LinearWeight& weight, Random& random, size_t offset) {
   for (int64_t i = 0; i < weight.rows * groups; ++i) {
     int byte = 127 + exponent + static_cast<int>(random() % 2);
     if (format.mode == QuantMode::nvfp4) {
+      weight.global_scale = 0.75F;
       byte = std::max(7 + exponent, 0) * 8 + static_cast<int>(random() % 8);
     }
     scales.push_back(static_cast<std::byte>(byte));

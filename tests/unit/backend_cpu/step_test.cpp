@@ -55,9 +55,11 @@ TEST_F(CpuStep, SupportsWhatItHasKernelsFor) {
   EXPECT_TRUE(exact.supports(Operation::norm, dense(DType::f16)));
   EXPECT_FALSE(exact.supports(Operation::norm, affine(4, 64)));
   WeightFormat mxfp4{QuantMode::mxfp4, DType::u8, 4, 32};
-  EXPECT_FALSE(exact.supports(Operation::linear, mxfp4));
+  EXPECT_TRUE(exact.supports(Operation::linear, mxfp4));
+  WeightFormat wide{QuantMode::mxfp4, DType::u8, 4, 64};
+  EXPECT_FALSE(exact.supports(Operation::linear, wide));
   RandomMatrix table = random_matrix("embed", 8, 64, affine(4, 64), 1);
-  table.weight.format = mxfp4;
+  table.weight.format = wide;
   std::string message =
       message_of([&] { exact.prepare_embedding(table.weight); });
   EXPECT_NE(message.find("[embed] mxfp4"), std::string::npos) << message;

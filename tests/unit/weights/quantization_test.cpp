@@ -100,7 +100,7 @@ TEST(QuantConfig, WrongFieldsAreNamedWithTheirValues) {
 
 TEST(QuantConfig, ForeignMethodsAreRefusedByName) {
   for (const char* method :
-       {"gptq", "awq", "fp8", "bitsandbytes", "modelopt", "mxfp4", ""}) {
+       {"gptq", "awq", "bitsandbytes", "hqq", "mxfp4", "quark", ""}) {
     expect_error(
         [&] {
           config_of(fmt::format(

@@ -149,6 +149,9 @@ void fill_block_float(RandomMatrix& matrix, Random& random, size_t offset) {
       factors[i] = std::ldexp(1.0, scales[i] - 127);
     }
   }
+  if (format.mode == QuantMode::nvfp4) {
+    weight.global_scale = 0.75F;
+  }
   std::vector<int> codes(weight.rows * weight.cols);
   for (size_t i = 0; i < codes.size(); ++i) {
     int code = static_cast<int>(random.next() % (1U << format.bits));
@@ -157,7 +160,8 @@ void fill_block_float(RandomMatrix& matrix, Random& random, size_t offset) {
     }
     codes[i] = code;
     double value = format.bits == 4 ? decode_e2m1(code) : decode_e4m3(code);
-    matrix.values[i] = value * factors[i / format.group];
+    matrix.values[i] =
+        value * factors[i / format.group] * double(weight.global_scale);
   }
   weight.codes = make_weight(
       pack(codes, weight.rows, weight.cols, format.bits),

@@ -1,0 +1,194 @@
+#include "mlxcel/weights/small_floats.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace mlxcel {
+
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <typename F>
+std::array<float, 256> byte_table(F decode) {
+  std::array<float, 256> table;
+  for (size_t i = 0; i < table.size(); ++i) {
+    table[i] = decode(static_cast<int>(i));
+  }
+  return table;
+}
+
+float decode_e4m3(int byte) {
+  int exponent = (byte >> 3) & 15;
+  int mantissa = byte & 7;
+  float value =
+      exponent == 0
+          ? std::ldexp(static_cast<float>(mantissa), -9)
+          : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+  value = (byte & 0x7f) == 0x7f ? kNaN : value;
+  return (byte & 0x80) != 0 ? -value : value;
+}
+
+float decode_e5m2(int byte) {
+  int exponent = (byte >> 2) & 31;
+  int mantissa = byte & 3;
+  float value =
+      exponent == 0
+          ? std::ldexp(static_cast<float>(mantissa), -16)
+          : std::ldexp(static_cast<float>(4 + mantissa), exponent - 17);
+  if (exponent == 31) {
+    value = mantissa == 0 ? kInfinity : kNaN;
+  }
+  return (byte & 0x80) != 0 ? -value : value;
+}
+
+float largest_magnitude(const float* values, int count) {
+  float largest = 0;
+  for (int i = 0; i < count; ++i) {
+    float magnitude = std::fabs(values[i]);
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return largest;
+}
+
+// The exponent of the scale, as MLX's fast::Quantize takes it: rounded up,
+// 2^0 where all is zero.
+int shared_exponent(const float* values, int count, float limit) {
+  float ratio = largest_magnitude(values, count) / limit;
+  if (ratio == 0.0f || !std::isfinite(ratio)) {
+    return 0;
+  }
+  int exponent = static_cast<int>(std::ceil(std::log2(ratio)));
+  return std::clamp(exponent, -127, 127);
+}
+
+void pack_pairs(const float* values, int count, float scale, std::byte* out) {
+  for (int i = 0; i < count; i += 2) {
+    int low = to_e2m1(values[i] / scale);
+    int high = to_e2m1(values[i + 1] / scale);
+    out[i / 2] = static_cast<std::byte>(low | (high << 4));
+  }
+}
+
+}  // namespace
+
+const std::array<float, 16>& e2m1_values() {
+  static constexpr std::array<float, 16> table = {
+      0.0f,
+      0.5f,
+      1.0f,
+      1.5f,
+      2.0f,
+      3.0f,
+      4.0f,
+      6.0f,
+      -0.0f,
+      -0.5f,
+      -1.0f,
+      -1.5f,
+      -2.0f,
+      -3.0f,
+      -4.0f,
+      -6.0f};
+  return table;
+}
+
+const std::array<float, 256>& e4m3_values() {
+  static const auto table = byte_table(decode_e4m3);
+  return table;
+}
+
+const std::array<float, 256>& e5m2_values() {
+  static const auto table = byte_table(decode_e5m2);
+  return table;
+}
+
+const std::array<float, 256>& e8m0_values() {
+  static const auto table = byte_table([](int byte) {
+    return byte == 0xff ? kNaN : std::ldexp(1.0f, byte - 127);
+  });
+  return table;
+}
+
+uint8_t to_e4m3(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  auto sign = static_cast<uint8_t>((bits >> 24) & 0x80);
+  bits &= 0x7fffffff;
+  constexpr uint32_t kTooLarge = 543u << 21;  // 448, the largest value
+  constexpr uint32_t kSmallest = 121u << 23;  // 2^-6, the least normal value
+  if (bits >= kTooLarge) {
+    return sign | 0x7e;
+  }
+  if (bits < kSmallest) {
+    // Added to 2^14, the least bit kept is 2^-9.
+    constexpr uint32_t kShift = 141u << 23;
+    float shifted = std::bit_cast<float>(bits) + std::bit_cast<float>(kShift);
+    return sign |
+           static_cast<uint8_t>(std::bit_cast<uint32_t>(shifted) - kShift);
+  }
+  uint32_t odd = (bits >> 20) & 1;
+  bits += 0x7ffff + odd;
+  bits -= 120u << 23;
+  return sign | static_cast<uint8_t>(bits >> 20);
+}
+
+uint8_t to_e2m1(float value) {
+  if (std::isnan(value)) {
+    return 7;
+  }
+  float x = std::fabs(value);
+  uint8_t code = x > 5.0f    ? 7
+                 : x > 3.5f  ? 6
+                 : x > 2.5f  ? 5
+                 : x > 1.75f ? 4
+                 : x > 1.25f ? 3
+                 : x > 0.75f ? 2
+                 : x > 0.25f ? 1
+                             : 0;
+  return value < 0 && code != 0 ? code | 8 : code;
+}
+
+void quantize_mxfp4(
+    std::span<const float> values, std::byte* codes, std::byte* scales
+) {
+  constexpr int kGroup = 32;
+  for (size_t at = 0; at < values.size(); at += kGroup) {
+    int exponent = shared_exponent(values.data() + at, kGroup, 6.0f);
+    *scales++ = static_cast<std::byte>(exponent + 127);
+    pack_pairs(values.data() + at, kGroup, std::ldexp(1.0f, exponent), codes);
+    codes += kGroup / 2;
+  }
+}
+
+void quantize_mxfp8(
+    std::span<const float> values, std::byte* codes, std::byte* scales
+) {
+  constexpr int kGroup = 32;
+  for (size_t at = 0; at < values.size(); at += kGroup) {
+    int exponent = shared_exponent(values.data() + at, kGroup, 448.0f);
+    *scales++ = static_cast<std::byte>(exponent + 127);
+    float scale = std::ldexp(1.0f, exponent);
+    for (int i = 0; i < kGroup; ++i) {
+      *codes++ = static_cast<std::byte>(to_e4m3(values[at + i] / scale));
+    }
+  }
+}
+
+void quantize_nvfp4(
+    std::span<const float> values, std::byte* codes, std::byte* scales
+) {
+  constexpr int kGroup = 16;
+  for (size_t at = 0; at < values.size(); at += kGroup) {
+    float largest = largest_magnitude(values.data() + at, kGroup);
+    uint8_t byte = to_e4m3(largest / 6.0f);
+    *scales++ = static_cast<std::byte>(byte);
+    float scale = e4m3_values()[byte];
+    pack_pairs(values.data() + at, kGroup, scale == 0 ? 1.0f : scale, codes);
+    codes += kGroup / 2;
+  }
+}
+
+}  // namespace mlxcel

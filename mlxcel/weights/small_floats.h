@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace mlxcel {
+
+/// Values of all codes. OCP 8-bit Floating Point 1.0 (E4M3: no infinity, all
+/// ones is NaN; E5M2: IEEE), OCP Microscaling Formats 1.0 (E2M1; E8M0: powers
+/// of two, all ones is NaN).
+const std::array<float, 16>& e2m1_values();
+const std::array<float, 256>& e4m3_values();
+const std::array<float, 256>& e5m2_values();
+const std::array<float, 256>& e8m0_values();
+
+/// The nearest code, ties to even; what is too large becomes the largest.
+uint8_t to_e4m3(float value);
+/// The nearest code, ties towards zero, which has no sign: what MLX's CPU
+/// backend chooses. What is too large becomes the largest.
+uint8_t to_e2m1(float value);
+
+/// Groups of 32 (mxfp4, mxfp8) or 16 (nvfp4) values as MLX quantises them: the
+/// scale is that of the largest magnitude over 6 or 448, for E8M0 rounded up
+/// to a power of two. Codes [values * bits / 8] bytes, scales [groups].
+void quantize_mxfp4(
+    std::span<const float> values, std::byte* codes, std::byte* scales
+);
+void quantize_mxfp8(
+    std::span<const float> values, std::byte* codes, std::byte* scales
+);
+void quantize_nvfp4(
+    std::span<const float> values, std::byte* codes, std::byte* scales
+);
+
+}  // namespace mlxcel
