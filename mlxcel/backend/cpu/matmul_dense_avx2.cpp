@@ -119,6 +119,10 @@ void decode_float(
     int64_t count,
     std::byte* scratch
 ) {
+  if (format.coding == Coding::e4m3) {
+    decode_e4m3(format, spans, x, ldx, count);
+    return;
+  }
   decode_float_rows<Avx2>(format, spans, x, ldx, count, scratch);
 }
 

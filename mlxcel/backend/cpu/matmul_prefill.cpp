@@ -67,7 +67,11 @@ class Prefill {
   explicit Prefill(const MatmulJob& job) : job_(job) {
     int64_t cols = std::min(kPanelCols, job.weight.cols);
     code_bytes_ = round_up(cols, 64) * kPanelRows * 4;
-    scale_bytes_ = cols / 16 * kPanelRows * 4;
+    int64_t group = 32;
+    for (int i = 0; i < job.parts(); ++i) {
+      group = job.format(i).group == 16 ? 16 : group;
+    }
+    scale_bytes_ = cols / group * kPanelRows * 4;
     panel_bytes_ = code_bytes_ + 2 * round_up(scale_bytes_, 64);
   }
 
