@@ -12,6 +12,7 @@
 #include "mlxcel/core/thread_pool.h"
 #include "mlxcel/weights/quantization.h"
 #include "mlxcel/weights/safetensors_writer.h"
+#include "mlxcel/weights/small_floats.h"
 
 namespace mlxcel {
 
@@ -135,6 +136,15 @@ std::vector<OutputTensor> list_outputs(
     uint64_t scale_bytes =
         elements / static_cast<uint64_t>(options.group) * size;
     outputs.push_back({tensor.name, "U32", codes, code_bytes});
+    if (options.mode != QuantMode::affine) {
+      outputs.push_back(
+          {path + ".scales",
+           "U8",
+           scales,
+           elements / static_cast<uint64_t>(options.group)}
+      );
+      continue;
+    }
     outputs.push_back({path + ".scales", dtype, scales, scale_bytes});
     outputs.push_back({path + ".biases", dtype, scales, scale_bytes});
   }
@@ -170,7 +180,35 @@ class TensorMaker {
     }
   }
 
+  // Codes and scales of small floats.
+  void write_blocks() {
+    auto quantize = options_.mode == QuantMode::mxfp4   ? quantize_mxfp4
+                    : options_.mode == QuantMode::mxfp8 ? quantize_mxfp8
+                                                        : quantize_nvfp4;
+    std::vector<std::byte> scales(
+        static_cast<size_t>(elements_ / options_.group)
+    );
+    std::vector<std::byte> codes;
+    for (int64_t first = 0; first < elements_; first += kBatch) {
+      int64_t count = std::min(kBatch, elements_ - first);
+      codes.resize(static_cast<size_t>(count * options_.bits / 8));
+      in_pieces(first, count, [&](std::span<const float> values, int64_t at) {
+        quantize(
+            values,
+            codes.data() + (at - first) * options_.bits / 8,
+            scales.data() + at / options_.group
+        );
+      });
+      writer_.write(codes.data(), codes.size());
+    }
+    writer_.write(scales.data(), scales.size());
+  }
+
   void write_quantized() {
+    if (options_.mode != QuantMode::affine) {
+      write_blocks();
+      return;
+    }
     int64_t group = options_.group;
     std::vector<float> scales(static_cast<size_t>(elements_ / group));
     std::vector<float> biases(scales.size());
@@ -228,6 +266,24 @@ class TensorMaker {
 };
 
 void check_options(const SyntheticOptions& options) {
+  if (options.mode != QuantMode::affine && options.bits > 0) {
+    QuantConfig only;
+    only.declare(options.mode);
+    if (options.bits != only.bits || options.group != only.group) {
+      fail(
+          ErrorCode::usage,
+          fmt::format(
+              "[synthetic] {} has {} bits in groups of {}, not {} and {}",
+              quant_mode_name(options.mode),
+              only.bits,
+              only.group,
+              options.bits,
+              options.group
+          )
+      );
+    }
+    return;
+  }
   bool bits = options.bits == 0 ||
               (options.bits >= 2 && options.bits <= 8 && options.bits != 7);
   bool group =

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "mlxcel/weights/quantization.h"
 #include "mlxcel/weights/tensor_table.h"
 
 namespace mlxcel {
@@ -33,8 +34,9 @@ void fill_synthetic(
 struct SyntheticOptions {
   int bits = 0;  // 0: dense
   int group = 64;
-  DType dtype = DType::bf16;  // of dense values, scales and biases
+  DType dtype = DType::bf16;  // of dense values, affine scales and biases
   uint64_t seed = 0;
+  QuantMode mode = QuantMode::affine;  // of what is quantised
 };
 
 /// Writes a random checkpoint of the table to `directory`, which must exist:

@@ -74,6 +74,16 @@ CASES = {
              intermediate_size=128, tie_word_embeddings=True),
         {"head_dim": 8},
         quantization={"group_size": 64, "bits": 3}),
+    "llama/affine4_group128": case(
+        base("llama", hidden_size=128, num_attention_heads=4, head_dim=32,
+             num_hidden_layers=2, intermediate_size=256),
+        {"head_dim": 16, "num_hidden_layers": 1},
+        quantization={"group_size": 128, "bits": 4}),
+    "llama/mxfp4_tied": case(
+        base("llama", hidden_size=64, num_attention_heads=4, head_dim=16,
+             intermediate_size=96, tie_word_embeddings=True),
+        {"head_dim": 8},
+        quantization={"group_size": 32, "bits": 4, "mode": "mxfp4"}),
     "llama/affine8_mixed_dense": case(
         # 80 columns are no multiple of 32: down_proj stays dense.
         base("llama", hidden_size=96, num_attention_heads=6),
@@ -152,6 +162,23 @@ CASES = {
              intermediate_size=192),
         {"head_dim": 16},
         quantization={"group_size": 64, "bits": 6}),
+
+    "qwen3/mxfp8": case(
+        base("qwen3", hidden_size=64, num_attention_heads=4, head_dim=32,
+             intermediate_size=192),
+        {"head_dim": 16},
+        quantization={"group_size": 32, "bits": 8, "mode": "mxfp8"}),
+    "qwen3/nvfp4": case(
+        base("qwen3", hidden_size=64, num_attention_heads=4, head_dim=32,
+             intermediate_size=160),
+        {"head_dim": 16},
+        quantization={"group_size": 16, "bits": 4, "mode": "nvfp4"}),
+    "qwen3/affine8_group128": case(
+        base("qwen3", hidden_size=128, num_attention_heads=2, head_dim=64,
+             num_hidden_layers=2, num_key_value_heads=1,
+             intermediate_size=128),
+        {"head_dim": 32, "num_hidden_layers": 1},
+        quantization={"group_size": 128, "bits": 8}),
 
     "qwen3/attention_bias": case(
         base("qwen3", head_dim=8, attention_bias=True),

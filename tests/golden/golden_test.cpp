@@ -99,6 +99,7 @@ void write_checkpoint(const Value& config, const std::string& directory) {
   if (config.contains("quantization")) {
     options.bits = config["quantization"]["bits"].get<int>();
     options.group = config["quantization"]["group_size"].get<int>();
+    options.mode = QuantConfig::from_config(parsed).mode;
   }
   const Descriptor* entry =
       find_model_type(config["model_type"].get<std::string>());
@@ -320,7 +321,9 @@ TEST_P(Golden, EveryTensorMatters) {
         float value = load_le<float>(&other[i]) + (i % 8 == 0 ? 0.5F : -0.5F);
         std::memcpy(&other[i], &value, 4);
       } else {
-        uint32_t word = ~load_le<uint32_t>(&other[i]);
+        // Scales of one byte: not all by the same power of two.
+        uint32_t flip = weight.dtype == DType::u8 ? 0x03010200u : ~0u;
+        uint32_t word = load_le<uint32_t>(&other[i]) ^ flip;
         std::memcpy(&other[i], &word, 4);
       }
     }

@@ -46,6 +46,7 @@ def build(config, quantization):
     if quantization:
         nn.quantize(
             model, quantization["group_size"], quantization["bits"],
+            mode=quantization.get("mode", "affine"),
             class_predicate=lambda _, module: hasattr(module, "to_quantized")
             and module.weight.shape[-1] % quantization["group_size"] == 0)
     model.eval()

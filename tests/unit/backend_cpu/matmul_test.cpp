@@ -370,6 +370,91 @@ TEST(CpuMatmul, BlockFloatsMatchTheirDefinition) {
   });
 }
 
+Weight byte_plane(
+    DType dtype, std::vector<int64_t> shape, const std::vector<std::byte>& bytes
+) {
+  Weight plane{dtype, std::move(shape), Component::core, nullptr};
+  plane.source = std::make_shared<OffsetSource>(bytes, 1);
+  return plane;
+}
+
+// Row t of the activations picks column t.
+TEST(CpuMatmul, EveryE4M3CodeIsDecoded) {
+  LinearWeight weight;
+  weight.path = "w";
+  weight.rows = 8;
+  weight.cols = 32;
+  weight.format = block(QuantMode::mxfp8);
+  std::vector<std::byte> codes;
+  for (int i = 0; i < 256; ++i) {
+    codes.push_back(static_cast<std::byte>((i & 0x7f) == 0x7f ? 0 : i));
+  }
+  weight.scales =
+      byte_plane(DType::u8, {8, 1}, std::vector<std::byte>(8, std::byte{128}));
+  std::vector<float> x(32 * 32);
+  for (size_t i = 0; i < 32; ++i) {
+    x[i * 33] = 1;
+  }
+  for_each_variant([&](const Options& options) {
+    weight.codes = byte_plane(DType::u32, {8, 8}, codes);
+    std::vector<float> expected = dequantize(weight);
+    std::vector<float> y = multiply({{weight}}, x, 32, options);
+    for (size_t row = 0; row < 8; ++row) {
+      for (size_t t = 0; t < 32; ++t) {
+        EXPECT_EQ(y[t * 8 + row], expected[row * 32 + t])
+            << label(weight.format, options) << " code " << row * 32 + t;
+      }
+    }
+    for (int code : {0x7f, 0xff}) {
+      std::vector<std::byte> with = codes;
+      with[5] = static_cast<std::byte>(code);
+      weight.codes = byte_plane(DType::u32, {8, 8}, with);
+      y = multiply({{weight}}, x, 32, options);
+      EXPECT_TRUE(std::isnan(y[5 * 8])) << label(weight.format, options);
+      EXPECT_EQ(y[5 * 8 + 1], expected[32 + 5]);
+    }
+  });
+}
+
+// Codes of 1 in groups with every scale, finite or not.
+TEST(CpuMatmul, EveryScaleByteIsDecoded) {
+  for (QuantMode mode : {QuantMode::mxfp4, QuantMode::nvfp4}) {
+    LinearWeight weight;
+    weight.path = "w";
+    weight.rows = 256;
+    weight.cols = 32;
+    weight.format = block(mode);
+    weight.codes = byte_plane(
+        DType::u32, {256, 4}, std::vector<std::byte>(256 * 16, std::byte{0x22})
+    );
+    int64_t groups = 32 / weight.format.group;
+    std::vector<std::byte> scales;
+    for (int64_t i = 0; i < 256 * groups; ++i) {
+      scales.push_back(static_cast<std::byte>(i / groups));
+    }
+    weight.scales = byte_plane(DType::u8, {256, groups}, scales);
+    std::vector<float> expected = dequantize(weight);
+    std::vector<float> x(32);
+    x[3] = 1;
+    for_each_variant([&](const Options& options) {
+      std::vector<float> y = multiply({{weight}}, x, 1, options);
+      for (size_t row = 0; row < 256; ++row) {
+        float want = expected[row * 32 + 3];
+        // With the largest scales the sums of int8 codes are infinite.
+        if (options.mode == ActivationMode::int8 && want > 1e33F) {
+          continue;
+        }
+        if (std::isnan(want)) {
+          EXPECT_TRUE(std::isnan(y[row])) << row;
+        } else {
+          EXPECT_NEAR(y[row], want, 1e-5F * std::fabs(want))
+              << label(weight.format, options) << " scale " << row;
+        }
+      }
+    });
+  }
+}
+
 TEST(CpuMatmul, DenseFormatsMatchTheirDefinition) {
   for_each_variant([](const Options& options) {
     for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
