@@ -5,6 +5,7 @@
 #include "mlxcel/weights/shards.h"
 #include "mlxcel/weights/tied_embeddings.h"
 #include "mlxcel/weights/transform/vendor.h"
+#include "mlxcel/weights/transform/wrapper_names.h"
 
 namespace mlxcel {
 
@@ -32,6 +33,7 @@ std::unique_ptr<LanguageModel> load_config_backed_from_weights(
     const LoadRequest& request, WeightMap weights
 ) {
   convert_vendor_formats(request.config, weights, device_facts(request));
+  unwrap_text_names(weights);
   restore_tied_embeddings(request.config, weights);
   BuildInput input{
       text_config(request.config),

@@ -179,6 +179,28 @@ def test_tied_head(tmp_path, mode):
     check(tmp_path, logits_of(model))
 
 
+@pytest.mark.parametrize("prefix", ["language_model.",
+                                    "model.language_model."])
+def test_names_under_a_wrapper(tmp_path, prefix):
+    model = new_model(CONFIG)
+    nn.quantize(model, 64, 4, class_predicate=lambda path, module:
+                hasattr(module, "to_quantized")
+                and (dict(bits=8, group_size=32) if "down_proj" in path
+                     else True))
+    expected = logits_of(model)
+    tensors = {}
+    for name, value in weights_of(model).items():
+        if prefix.startswith("model.") and name.startswith("model."):
+            name = name[len("model."):]
+        tensors[prefix + name] = value
+    overrides = {f"{prefix}layers.{i}.mlp.down_proj": {
+        "bits": 8, "group_size": 32} for i in range(2)}
+    write(tmp_path, CONFIG | {"quantization": {
+        "bits": 4, "group_size": 64, **overrides}}, tensors)
+    log = check(tmp_path, expected)
+    assert "the shapes give" not in log, log
+
+
 def one_bit(weight, group):
     """Codes of 1 bit: above the mean of the group or not."""
     rows, cols = weight.shape

@@ -12,6 +12,7 @@
 #include "mlxcel/weights/transform/packed_mxfp4.h"
 #include "mlxcel/weights/transform/plain_types.h"
 #include "mlxcel/weights/transform/vendor.h"
+#include "mlxcel/weights/transform/wrapper_names.h"
 #include "tests/unit/weights/support/weight_files.h"
 
 namespace mlxcel::test {
@@ -445,6 +446,27 @@ TEST(ModelOpt, RouteFollowsTheDevice) {
         Row{Kind::rocm, true, true, kAffine}}) {
     EXPECT_EQ(nvfp4_route({row.kind}, row.dense, row.native), row.route);
   }
+}
+
+TEST(WrapperNames, AreTakenOff) {
+  Weight one = filled(DType::bf16, {1});
+  for (const char* prefix :
+       {"language_model.model.", "model.language_model."}) {
+    WeightMap weights = map_of(
+        {{std::string(prefix) + "norm.weight", one},
+         {"language_model.lm_head.weight", one},
+         {"vision_tower.x", one}}
+    );
+    EXPECT_EQ(unwrap_text_names(weights), 2);
+    EXPECT_TRUE(weights.contains("model.norm.weight"));
+    EXPECT_TRUE(weights.contains("lm_head.weight"));
+    EXPECT_TRUE(weights.contains("vision_tower.x"));
+    EXPECT_EQ(unwrap_text_names(weights), 0);
+  }
+  WeightMap own = map_of(
+      {{"model.layers.0.x", one}, {"language_model.model.layers.0.x", one}}
+  );
+  EXPECT_EQ(unwrap_text_names(own), 0);
 }
 
 TEST(PlainTypes, BecomeOnesThatBackendsHave) {
