@@ -134,7 +134,9 @@ void make_direct(WeightMap& weights, const std::string& path, Layer layer) {
   weights.insert(path + ".global_scale", layer.global);
 }
 
-void make_native(WeightMap& weights, const std::string& path, Layer layer) {
+void make_native(
+    WeightMap& weights, const std::string& path, const Layer& layer
+) {
   int64_t rows = layer.rows;
   int64_t cols = layer.cols;
   auto sources = lazy_planes(
@@ -162,7 +164,10 @@ void make_native(WeightMap& weights, const std::string& path, Layer layer) {
 
 // Scales and biases in f16, the type of the values they are made of.
 void make_affine(
-    WeightMap& weights, const std::string& path, Layer layer, int64_t group
+    WeightMap& weights,
+    const std::string& path,
+    const Layer& layer,
+    int64_t group
 ) {
   int64_t rows = layer.rows;
   int64_t cols = layer.cols;
@@ -297,10 +302,10 @@ Nvfp4Result convert_modelopt_nvfp4(
         make_direct(weights, path, std::move(layer));
         break;
       case Nvfp4Route::dense_native:
-        make_native(weights, path, std::move(layer));
+        make_native(weights, path, layer);
         break;
       case Nvfp4Route::dense_affine:
-        make_affine(weights, path, std::move(layer), wanted);
+        make_affine(weights, path, layer, wanted);
         break;
     }
     ++result.repacked;

@@ -416,6 +416,34 @@ TEST(CpuMatmul, EveryE4M3CodeIsDecoded) {
   });
 }
 
+// q and k that were quantised apart have global scales of their own.
+TEST(CpuMatmul, PartsKeepTheirGlobalScales) {
+  Random random(4);
+  LinearWeight a = make_matrix(block(QuantMode::nvfp4), 48, 128, random, 1);
+  LinearWeight b = make_matrix(block(QuantMode::nvfp4), 40, 128, random, 2);
+  b.global_scale = 3.0F;
+  for_each_variant([&](const Options& options) {
+    for (int64_t count : {1, 30}) {
+      std::vector<float> x =
+          gaussian(static_cast<size_t>(count * 128), 1.0F, random);
+      std::vector<float> y = multiply({{a, b}}, x, count, options);
+      std::vector<double> left = reference(a, x, count);
+      std::vector<double> right = reference(b, x, count);
+      std::vector<double> expected;
+      for (int64_t t = 0; t < count; ++t) {
+        expected.insert(
+            expected.end(), left.begin() + t * 48, left.begin() + t * 48 + 48
+        );
+        expected.insert(
+            expected.end(), right.begin() + t * 40, right.begin() + t * 40 + 40
+        );
+      }
+      EXPECT_LT(relative_rms(y, expected), kInt8Bound)
+          << label(a.format, options) << " x " << count;
+    }
+  });
+}
+
 // Codes of 1 in groups with every scale, finite or not.
 TEST(CpuMatmul, EveryScaleByteIsDecoded) {
   for (QuantMode mode : {QuantMode::mxfp4, QuantMode::nvfp4}) {
