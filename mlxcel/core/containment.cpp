@@ -9,16 +9,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_repository_folder(const fs::path& path) {
-  return path.filename().string().starts_with("models--");
+// The blobs of the repository of a snapshot; empty if it is none.
+fs::path blobs_of(const fs::path& directory) {
+  fs::path snapshots = directory.parent_path();
+  fs::path repository = snapshots.parent_path();
+  bool snapshot = snapshots.filename() == "snapshots" &&
+                  repository.filename().string().starts_with("models--");
+  return snapshot ? repository / "blobs" : fs::path();
 }
 
-// The repository folder of a snapshot; empty if it is none.
-fs::path repository_of(const fs::path& directory) {
-  fs::path snapshots = directory.parent_path();
-  bool snapshot = snapshots.filename() == "snapshots" &&
-                  is_repository_folder(snapshots.parent_path());
-  return snapshot ? snapshots.parent_path() : fs::path();
+// The place that a link names, itself perhaps a link; empty for anything else.
+fs::path named_by(const fs::path& link) {
+  std::error_code error;
+  fs::path target = fs::read_symlink(link, error);
+  fs::path folder =
+      error ? fs::path() : fs::canonical(link.parent_path(), error);
+  return error ? fs::path() : (folder / target).lexically_normal();
 }
 
 }  // namespace
@@ -35,13 +41,9 @@ bool stays_inside(const std::string& directory, const std::string& path) {
   if (at == root.end()) {
     return true;
   }
-  fs::path blobs = target.parent_path();
-  if (blobs.filename() != "blobs") {
-    return false;
-  }
-  fs::path own = repository_of(root);
-  return own.empty() ? is_repository_folder(blobs.parent_path())
-                     : blobs.parent_path() == own;
+  fs::path blobs = blobs_of(root);
+  return !blobs.empty() && (named_by(path).parent_path() == blobs ||
+                            target.parent_path() == blobs);
 }
 
 }  // namespace mlxcel

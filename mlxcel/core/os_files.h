@@ -15,6 +15,8 @@ int open_own_file(const std::string& path, uint64_t& size);
 int create_own_file(const std::string& path);
 /// Cuts the file to `size` bytes.
 void truncate_file(int fd, uint64_t size, const std::string& path);
+/// Sends bytes that were written on their way to the disk, without waiting.
+void start_writeback(int fd, uint64_t offset, uint64_t count);
 /// Makes the names in a directory last.
 void sync_directory(const std::string& path);
 /// Bytes that can be written below the path; empty if unknown.

@@ -64,6 +64,16 @@ void truncate_file(int fd, uint64_t size, const std::string& path) {
   }
 }
 
+void start_writeback(int fd, uint64_t offset, uint64_t count) {
+  // Only a hint: what can't be done early is done by fsync.
+  (void)::sync_file_range(
+      fd,
+      static_cast<off64_t>(offset),
+      static_cast<off64_t>(count),
+      SYNC_FILE_RANGE_WRITE
+  );
+}
+
 void sync_directory(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {

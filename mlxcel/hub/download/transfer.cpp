@@ -16,6 +16,7 @@ namespace mlxcel::hub {
 namespace {
 
 constexpr size_t kPiece = 1 << 20;
+constexpr uint64_t kWriteback = 8 << 20;
 // Bytes for which a connection that then broke was worth its while.
 constexpr uint64_t kReward = 64 << 10;
 constexpr size_t kIdDigits = 16;
@@ -183,6 +184,7 @@ void FileTransfer::start_over() {
   digest_.reset();
   os::truncate_file(fd_, 0, task_.temporary);
   written_ = 0;
+  sent_to_disk_ = 0;
   resumed_ = false;
   etag_.clear();
   begin_digest();
@@ -317,6 +319,11 @@ void FileTransfer::accept(
   os::write_all(fd_, piece.data(), piece.size(), task_.temporary);
   written_ += piece.size();
   digest_->advance(written_);
+  // So that the disk has little left to do when the last byte has come.
+  if (written_ - sent_to_disk_ >= kWriteback) {
+    os::start_writeback(fd_, sent_to_disk_, written_ - sent_to_disk_);
+    sent_to_disk_ = written_;
+  }
   position_.store(written_);
 }
 

@@ -75,7 +75,8 @@ class FileTransfer {
   std::unique_ptr<BackgroundDigest> digest_;
   int fd_ = -1;
   uint64_t written_ = 0;
-  bool resumed_ = false;  // from several answers
+  uint64_t sent_to_disk_ = 0;  // of it
+  bool resumed_ = false;       // from several answers
   bool verified_ = false;
   std::string found_;   // the hash of what was fetched
   bool begun_ = false;  // the body of this attempt

@@ -54,14 +54,22 @@ TEST_F(Containment, SnapshotsLinkIntoTheirOwnBlobs) {
   EXPECT_TRUE(allows("mine", "../../blobs/1"));
 }
 
+TEST_F(Containment, BlobsMayBeLinksThemselves) {
+  fs::create_symlink(
+      "../../models--o--other/blobs/1", dir / "hub/models--o--n/blobs/shared"
+  );
+  EXPECT_TRUE(allows(kSnapshot, "../../blobs/shared"));
+  EXPECT_TRUE(allows(kSnapshot, "../../../blobs/shared", "sub/file"));
+  EXPECT_FALSE(allows("model", "../hub/models--o--n/blobs/shared"));
+}
+
 TEST_F(Containment, SnapshotsLinkNowhereElse) {
   EXPECT_FALSE(allows(kSnapshot, "../../../models--o--other/blobs/1"));
   EXPECT_FALSE(allows(kSnapshot, "../../private"));
   EXPECT_FALSE(allows(kSnapshot, "../../../../private"));
   EXPECT_FALSE(allows(kSnapshot, "/etc/passwd"));
   EXPECT_FALSE(allows(kSnapshot, "../../blobs/2"));
-  fs::create_symlink("../../../private", dir / "hub/models--o--n/blobs/out");
-  EXPECT_FALSE(allows(kSnapshot, "../../blobs/out"));
+  EXPECT_FALSE(allows(kSnapshot, "../../blobs/../private"));
   fs::create_directory(dir / "hub/models--o--n/blobs/deep");
   dir.write("hub/models--o--n/blobs/deep/1", "x");
   EXPECT_FALSE(allows(kSnapshot, "../../blobs/deep/1"));
@@ -75,8 +83,7 @@ TEST_F(Containment, OrdinaryDirectories) {
   EXPECT_FALSE(allows("model", "file"));
   EXPECT_FALSE(allows("model", "gone"));
   EXPECT_FALSE(allows("model", "../hub/models--o--n/private"));
-  // As older hub clients made them.
-  EXPECT_TRUE(allows("model", "../hub/models--o--n/blobs/1"));
+  EXPECT_FALSE(allows("model", "../hub/models--o--n/blobs/1"));
   // Folders of such names are no cache.
   fs::create_directories(dir / "blobs");
   dir.write("blobs/1", "x");
