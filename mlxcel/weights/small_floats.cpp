@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace mlxcel {
@@ -10,7 +11,6 @@ namespace mlxcel {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <typename F>
 std::array<float, 256> byte_table(F decode) {
@@ -40,18 +40,37 @@ float decode_e5m2(int byte) {
           ? std::ldexp(static_cast<float>(mantissa), -16)
           : std::ldexp(static_cast<float>(4 + mantissa), exponent - 17);
   if (exponent == 31) {
-    value = mantissa == 0 ? kInfinity : kNaN;
+    value = mantissa == 0 ? std::numeric_limits<float>::infinity() : kNaN;
   }
   return (byte & 0x80) != 0 ? -value : value;
 }
 
+// Compared as integers, which compilers vectorise, and where a NaN is largest.
 float largest_magnitude(const float* values, int count) {
-  float largest = 0;
+  int32_t largest = 0;
   for (int i = 0; i < count; ++i) {
-    float magnitude = std::fabs(values[i]);
-    largest = magnitude > largest ? magnitude : largest;
+    int32_t bits = std::bit_cast<int32_t>(values[i]) & 0x7fffffff;
+    largest = bits > largest ? bits : largest;
   }
-  return largest;
+  return std::bit_cast<float>(largest);
+}
+
+// Without branches, for the same reason.
+inline uint8_t encode_e4m3(float value) {
+  auto all = std::bit_cast<int32_t>(value);
+  int32_t bits = all & 0x7fffffff;
+  constexpr int32_t kLargest = 543 << 21;      // 448
+  constexpr int32_t kLeastNormal = 121 << 23;  // 2^-6
+  constexpr int32_t kInfinity = 255 << 23;
+  // Added to 2^14, the least bit that stays is 2^-9.
+  constexpr int32_t kShift = 141 << 23;
+  float shifted = std::bit_cast<float>(bits) + std::bit_cast<float>(kShift);
+  int32_t small = std::bit_cast<int32_t>(shifted) - kShift;
+  int32_t normal = (bits + 0x7ffff + ((bits >> 20) & 1) - (120 << 23)) >> 20;
+  int32_t code = bits < kLeastNormal ? small : normal;
+  code = bits >= kLargest ? 0x7e : code;
+  code = bits > kInfinity ? 0x7f : code;
+  return static_cast<uint8_t>(code | ((all >> 24) & 0x80));
 }
 
 // The exponent of the scale, as MLX's fast::Quantize takes it: rounded up,
@@ -114,25 +133,7 @@ const std::array<float, 256>& e8m0_values() {
 }
 
 uint8_t to_e4m3(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  auto sign = static_cast<uint8_t>((bits >> 24) & 0x80);
-  bits &= 0x7fffffff;
-  constexpr uint32_t kTooLarge = 543u << 21;  // 448, the largest value
-  constexpr uint32_t kSmallest = 121u << 23;  // 2^-6, the least normal value
-  if (bits >= kTooLarge) {
-    return sign | 0x7e;
-  }
-  if (bits < kSmallest) {
-    // Added to 2^14, the least bit kept is 2^-9.
-    constexpr uint32_t kShift = 141u << 23;
-    float shifted = std::bit_cast<float>(bits) + std::bit_cast<float>(kShift);
-    return sign |
-           static_cast<uint8_t>(std::bit_cast<uint32_t>(shifted) - kShift);
-  }
-  uint32_t odd = (bits >> 20) & 1;
-  bits += 0x7ffff + odd;
-  bits -= 120u << 23;
-  return sign | static_cast<uint8_t>(bits >> 20);
+  return encode_e4m3(value);
 }
 
 uint8_t to_e2m1(float value) {
@@ -170,10 +171,16 @@ void quantize_mxfp8(
   for (size_t at = 0; at < values.size(); at += kGroup) {
     int exponent = shared_exponent(values.data() + at, kGroup, 448.0f);
     *scales++ = static_cast<std::byte>(exponent + 127);
-    float scale = std::ldexp(1.0f, exponent);
+    float inverse = std::ldexp(1.0f, -exponent);  // exact, as is the product
+    // Bytes may alias anything, so the loop runs between local arrays.
+    float from[kGroup];
+    std::memcpy(from, values.data() + at, sizeof(from));
+    uint8_t block[kGroup];
     for (int i = 0; i < kGroup; ++i) {
-      *codes++ = static_cast<std::byte>(to_e4m3(values[at + i] / scale));
+      block[i] = encode_e4m3(from[i] * inverse);
     }
+    std::memcpy(codes, block, sizeof(block));
+    codes += kGroup;
   }
 }
 

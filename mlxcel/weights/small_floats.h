@@ -15,7 +15,8 @@ const std::array<float, 256>& e4m3_values();
 const std::array<float, 256>& e5m2_values();
 const std::array<float, 256>& e8m0_values();
 
-/// The nearest code, ties to even; what is too large becomes the largest.
+/// The nearest code, ties to even; what is too large becomes the largest. A NaN
+/// stays one (MLX makes it the largest).
 uint8_t to_e4m3(float value);
 /// The nearest code, ties towards zero, which has no sign: what MLX's CPU
 /// backend chooses. What is too large becomes the largest.
