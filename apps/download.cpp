@@ -47,21 +47,20 @@ std::optional<std::string> cached_snapshot(
   return snapshot;
 }
 
-// The store has one directory for all revisions.
-void refuse_other_revision(
-    const DownloadOptions& options, const std::string& directory
+// The store's directory is claimed for the revision before anything is there.
+void place_in_store(
+    const DownloadOptions& options,
+    const hub::Repository& repository,
+    hub::DownloadRequest& request
 ) {
-  if (options.local_dir.empty() && !options.revision.empty() &&
-      !options.force && directory_exists(directory) &&
-      hub::check_completeness(directory).complete()) {
-    fail(
-        ErrorCode::usage,
-        fmt::format(
-            "[download] {}: holds this model, maybe in another revision; "
-            "--force replaces its files, --local-dir puts them elsewhere",
-            directory
-        )
-    );
+  std::string directory = hub::store_directory(
+      hub::require_store_root(options.models_dir), repository
+  );
+  request.directory = directory;
+  request.revision =
+      hub::revision_to_fetch(repository, directory, options.revision);
+  if (!options.revision.empty()) {
+    hub::note_revision(directory, options.revision);
   }
 }
 
@@ -81,16 +80,8 @@ void run(const DownloadOptions& options) {
   }
   hub::DownloadRequest request;
   request.repository = id;
-  request.revision = options.revision.empty() ? kMain : options.revision;
-  request.directory = options.local_dir.empty()
-                          ? hub::store_directory(
-                                hub::require_store_root(options.models_dir),
-                                reference.repository
-                            )
-                          : options.local_dir;
   request.include = options.include;
   request.force = options.force;
-  refuse_other_revision(options, request.directory.string());
   auto downloader = make_downloader({options.token, true});
   if (downloader == nullptr) {
     fail(
@@ -104,7 +95,17 @@ void run(const DownloadOptions& options) {
         fmt::format("[download] {}: MLXCEL_OFFLINE forbids the network", id)
     );
   }
-  downloader->download(request);
+  if (options.local_dir.empty()) {
+    place_in_store(options, reference.repository, request);
+  } else {
+    request.directory = options.local_dir;
+    request.revision = options.revision.empty() ? kMain : options.revision;
+  }
+  if (options.local_dir.empty()) {
+    hub::download_entry(*downloader, request);
+  } else {
+    downloader->download(request);
+  }
   write_output(request.directory.string() + "\n");
 }
 

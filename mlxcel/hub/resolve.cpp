@@ -112,7 +112,11 @@ class Search {
 
   std::optional<Resolution> in_store() {
     root_ = require_store_root(request_.store);
-    refuse_second_revision();
+    revision_to_fetch(
+        reference_.repository,
+        store_directory(root_, reference_.repository),
+        request_.revision
+    );
     auto entry = find_entry(root_, reference_);
     if (!entry || (!any_revision() && entry->id != id())) {
       return miss(root_);
@@ -125,40 +129,15 @@ class Search {
     return found(entry->path, Source::store);
   }
 
-  void refuse_second_revision() const {
-    std::string directory = store_directory(root_, reference_.repository);
-    if (any_revision() || !path_exists(directory)) {
-      return;
-    }
-    auto there = noted_revision(directory);
-    if (there == request_.revision) {
-      return;
-    }
-    fail(
-        ErrorCode::unsupported,
-        fmt::format(
-            "[store] {}: the store keeps one revision of a model, and {} {} is "
-            "there already. For revision {} give another --models-dir, or "
-            "remove that with `mlxcel rm {}`; without --revision it is used",
-            id(),
-            directory,
-            there ? "with revision " + quote(*there) : "without a known one",
-            quote(request_.revision),
-            id()
-        )
-    );
-  }
-
   Resolution fetched() {
     require_download();
     DownloadRequest wanted;
     wanted.repository = id();
     std::string directory = store_directory(root_, reference_.repository);
     wanted.directory = directory;
-    if (any_revision()) {
-      wanted.revision = noted_revision(directory).value_or(kMainRevision);
-    } else {
-      wanted.revision = request_.revision;
+    wanted.revision =
+        revision_to_fetch(reference_.repository, directory, request_.revision);
+    if (!any_revision()) {
       note_revision(directory, request_.revision);
     }
     announce(
@@ -169,7 +148,7 @@ class Search {
                    )
                  : fmt::format("Downloading {} into {}", id(), directory)
     );
-    download(wanted);
+    download_entry(*downloader_, wanted);
     Completeness state = check_completeness(directory);
     if (!state.complete() && partial_) {
       announce(fmt::format(
@@ -178,7 +157,7 @@ class Search {
           state.describe()
       ));
       wanted.force = true;
-      download(wanted);
+      download_entry(*downloader_, wanted);
       state = check_completeness(directory);
     }
     if (!state.complete()) {
@@ -194,15 +173,6 @@ class Search {
       );
     }
     return found(directory, Source::download);
-  }
-
-  void download(const DownloadRequest& wanted) const {
-    try {
-      downloader_->download(wanted);
-    } catch (...) {
-      remove_empty_entry(wanted.directory);
-      throw;
-    }
   }
 
   void require_download() const {

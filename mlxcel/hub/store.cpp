@@ -9,6 +9,7 @@
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/hub/directory_lock.h"
 #include "mlxcel/hub/places.h"
 
 namespace mlxcel::hub {
@@ -16,6 +17,7 @@ namespace mlxcel::hub {
 namespace {
 
 constexpr int kMaxDepth = 16;
+constexpr const char* kMainRevision = "main";
 constexpr const char* kRevisionFile = ".mlxcel-revision";
 constexpr uint64_t kRevisionLimit = 4096;
 
@@ -74,6 +76,20 @@ bool before(const StoreEntry& a, const StoreEntry& b, StoreOrder order) {
     return a.modified > b.modified;
   }
   return a.id < b.id;
+}
+
+void remove_empty_entry(const std::string& directory) {
+  // Links are what somebody put there.
+  std::string owner = parent_path(directory);
+  if (!directory_exists(directory) || is_link(directory) || is_link(owner)) {
+    return;
+  }
+  std::vector<std::string> names = os::list_directory(directory);
+  if (names.empty() || names == std::vector<std::string>{kRevisionFile}) {
+    os::remove_path(join_path(directory, kRevisionFile));
+    os::remove_path(directory);
+    os::remove_path(owner);
+  }
 }
 
 }  // namespace
@@ -179,6 +195,34 @@ std::optional<std::string> noted_revision(const std::string& directory) {
   return revision;
 }
 
+std::string revision_to_fetch(
+    const Repository& repository,
+    const std::string& directory,
+    const std::string& asked
+) {
+  bool exists = path_exists(directory);
+  auto there = exists ? noted_revision(directory) : std::nullopt;
+  if (asked.empty()) {
+    return there.value_or(kMainRevision);
+  }
+  if (!exists || there == asked) {
+    return asked;
+  }
+  fail(
+      ErrorCode::unsupported,
+      fmt::format(
+          "[store] {}: the store keeps one revision of a model, and {} {} is "
+          "there already. For revision {} give another --models-dir, or "
+          "remove that with `mlxcel rm {}`; without --revision it is used",
+          repository.id(),
+          directory,
+          there ? "with revision " + quote(*there) : "without a known one",
+          quote(asked),
+          repository.id()
+      )
+  );
+}
+
 void note_revision(const std::string& directory, const std::string& revision) {
   os::make_directories(directory);
   AtomicFile file(join_path(directory, kRevisionFile));
@@ -186,17 +230,12 @@ void note_revision(const std::string& directory, const std::string& revision) {
   file.commit();
 }
 
-void remove_empty_entry(const std::string& directory) {
-  // Links are what somebody put there.
-  std::string owner = parent_path(directory);
-  if (!directory_exists(directory) || is_link(directory) || is_link(owner)) {
-    return;
-  }
-  std::vector<std::string> names = os::list_directory(directory);
-  if (names.empty() || names == std::vector<std::string>{kRevisionFile}) {
-    os::remove_path(join_path(directory, kRevisionFile));
-    os::remove_path(directory);
-    os::remove_path(owner);
+void download_entry(Downloader& downloader, const DownloadRequest& request) {
+  try {
+    downloader.download(request);
+  } catch (...) {
+    remove_empty_entry(request.directory.string());
+    throw;
   }
 }
 
@@ -212,6 +251,16 @@ void remove_entry(const std::string& root, const StoreEntry& entry) {
             entry.id,
             owner,
             root
+        )
+    );
+  }
+  if (DirectoryLock::is_held(entry.path)) {
+    fail(
+        ErrorCode::io,
+        fmt::format(
+            "[store] {}: another process downloads into {}",
+            entry.id,
+            entry.path
         )
     );
   }

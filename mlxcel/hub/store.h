@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "mlxcel/hub/downloader.h"
 #include "mlxcel/hub/reference.h"
 
 namespace mlxcel::hub {
@@ -53,14 +54,23 @@ std::optional<StoreEntry> find_entry(
 /// The revision that note_revision() wrote into an entry; nothing if it wrote
 /// none there, as for main. Throws Error naming the file if it holds none.
 std::optional<std::string> noted_revision(const std::string& directory);
+/// The revision to fetch into a repository's directory: the one asked for, or
+/// for none (empty) the noted one or main. Throws Error(unsupported) if the
+/// directory holds another, or one that nobody noted: it keeps one.
+std::string revision_to_fetch(
+    const Repository& repository,
+    const std::string& directory,
+    const std::string& asked
+);
 /// Writes down that an entry holds, or is about to hold, a revision other than
 /// main, so that it is never filled up from another. Makes the directory.
 /// Throws Error(io).
 void note_revision(const std::string& directory, const std::string& revision);
 
-/// Removes a directory that holds nothing but such a note, and its owner's
-/// folder if that is empty then: a download that brought nothing leaves none.
-void remove_empty_entry(const std::string& directory);
+/// Downloads into an entry. One that then holds nothing but such a note is
+/// removed again, with its owner's folder if that is empty. Throws what the
+/// downloader throws.
+void download_entry(Downloader& downloader, const DownloadRequest& request);
 
 /// Deletes an entry, and its owner's folder if that is empty then. An entry
 /// that is a link loses the link alone; links in it are not followed. Throws

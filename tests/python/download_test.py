@@ -1,6 +1,7 @@
 """`download`, against a local server that plays the hub."""
 
 import contextlib
+import fcntl
 import os
 import random
 import signal
@@ -131,9 +132,50 @@ def test_into_the_store(hub, tmp_path):
                  **variables(hub, tmp_path, MLXCEL_DEFAULT_ORG="o"))
     assert result.status == 0 and "taken as o/m" in result.err
     assert result.text.splitlines()[-1] == str(tmp_path / "store" / "o" / "m")
-    again = run("download", "o/m", "--models-dir", tmp_path / "store",
-                "--revision", "v2", **variables(hub, tmp_path))
-    assert again.status == 2 and "--local-dir" in again.err
+
+
+def test_the_store_keeps_one_revision(hub, tmp_path):
+    def fetch(*options):
+        return run("download", "o/m", "--models-dir", tmp_path / "store",
+                   *options, **variables(hub, tmp_path))
+
+    assert fetch().status == 0
+    other = fetch("--revision", "v2", "--force")
+    assert other.status == 1 and "keeps one revision" in other.err
+    assert run("rm", "o/m", "--yes", "--models-dir", tmp_path / "store",
+               **variables(hub, tmp_path)).status == 0
+    assert fetch("--revision", "v2").status == 0
+    # It is remembered, also where it isn't said.
+    hub.log.clear()
+    assert fetch().status == 0
+    assert "/revision/v2?" in hub.log[0].path
+    assert fetch("--revision", "main").status == 1
+
+
+@pytest.mark.parametrize("name", ["model-00001-of-00002.safetensors",
+                                  "model.safetensors.index.json"])
+def test_weights_of_another_revision_are_refused(hub, tmp_path, name):
+    """They would be loaded as parts of the model."""
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / name).write_bytes(b"old")
+    result = download(hub, tmp_path, "--force")
+    assert result.status == 1 and str(tmp_path / "m" / name) in result.err
+    assert os.listdir(tmp_path / "m") == [name]
+
+
+def test_rm_waits_for_no_download(hub, tmp_path):
+    """What another process downloads is not removed under its hands."""
+    folder = tmp_path / "store" / "o" / "m"
+    folder.mkdir(parents=True)
+    with open(folder / ".mlxcel-download.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = run("rm", "o/m", "--yes", "--models-dir", tmp_path / "store",
+                     **variables(hub, tmp_path))
+        assert result.status == 1 and "another process" in result.err
+        assert folder.exists()
+    assert run("rm", "o/m", "--yes", "--models-dir", tmp_path / "store",
+               **variables(hub, tmp_path)).status == 0
+    assert not folder.exists()
 
 
 def test_reuses_the_hugging_face_cache(hub, tmp_path):

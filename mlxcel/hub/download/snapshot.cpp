@@ -11,8 +11,8 @@
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
 #include "mlxcel/core/os_files.h"
+#include "mlxcel/hub/directory_lock.h"
 #include "mlxcel/hub/download/crew.h"
-#include "mlxcel/hub/download/lock.h"
 #include "mlxcel/hub/download/patience.h"
 #include "mlxcel/hub/download/selection.h"
 #include "mlxcel/hub/download/transfer.h"
@@ -94,6 +94,7 @@ class Snapshot {
     list();
     os::make_directories(root_);
     DirectoryLock lock(root_, tell_);
+    refuse_foreign_weights();
     learn_sizes();
     place();
     remove_stale();
@@ -103,6 +104,7 @@ class Snapshot {
 
  private:
   void list();
+  void refuse_foreign_weights() const;
   void learn_sizes();
   void ask_size(HttpClient& client, const Crew& crew, RemoteFile& file);
   void place();
@@ -120,6 +122,7 @@ class Snapshot {
   const DownloadRequest& request_;
   std::string root_;
   std::string revision_;
+  std::set<std::string> listed_;  // paths of the repository
   std::vector<RemoteFile> files_;
   std::vector<TransferTask> tasks_;
   const Patience::Note tell_ = [this](const std::string& text) {
@@ -153,6 +156,7 @@ void Snapshot::list() {
   std::vector<std::string> paths;
   for (RemoteFile& file : listing.files) {
     paths.push_back(file.path);
+    listed_.insert(file.path);
     by_path[file.path] = std::move(file);
   }
   std::vector<std::string> unsafe;
@@ -178,6 +182,26 @@ void Snapshot::list() {
             limits_.selected_files
         )
     );
+  }
+}
+
+// Weights that another revision or model left would be loaded with these.
+void Snapshot::refuse_foreign_weights() const {
+  for (const std::string& name : os::list_directory(root_)) {
+    bool weights = name.ends_with(".safetensors") ||
+                   name.ends_with(".safetensors.index.json");
+    if (weights && !listed_.contains(name)) {
+      fail(
+          ErrorCode::invalid_input,
+          fmt::format(
+              "[download] {}: {} {} has no such file; remove it, it would be "
+              "taken for a part of the model",
+              join_path(root_, name),
+              request_.repository,
+              request_.revision
+          )
+      );
+    }
   }
 }
 

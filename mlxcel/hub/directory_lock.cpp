@@ -1,4 +1,4 @@
-#include "mlxcel/hub/download/lock.h"
+#include "mlxcel/hub/directory_lock.h"
 
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/os.h"
@@ -40,6 +40,17 @@ DirectoryLock::DirectoryLock(
       note("another process downloads into " + directory + "; waiting for it");
     }
   }
+}
+
+bool DirectoryLock::is_held(const std::string& directory) {
+  std::string path = join_path(directory, kLockName);
+  if (!path_exists(path)) {
+    return false;
+  }
+  int fd = os::open_lock_file(path);
+  bool busy = os::lock_file(fd, false, path) == os::LockResult::busy;
+  os::close_file(fd);
+  return busy;
 }
 
 DirectoryLock::~DirectoryLock() {

@@ -15,6 +15,9 @@ class DirectoryLock {
       const std::function<void(const std::string&)>& note
   );
   ~DirectoryLock();
+  /// Whether another process downloads into the directory now.
+  static bool is_held(const std::string& directory);
+
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
