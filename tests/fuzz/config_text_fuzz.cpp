@@ -7,22 +7,15 @@
 
 #include "mlxcel/config/config.h"
 #include "mlxcel/config/fields.h"
-#include "mlxcel/core/error.h"
 #include "mlxcel/loading/detect.h"
 #include "mlxcel/loading/policy.h"
 #include "mlxcel/weights/quantization.h"
+#include "tests/fuzz/fuzz.h"
 
 namespace {
 
 using namespace mlxcel;
-
-template <typename Read>
-void attempt(Read read) {
-  try {
-    read();
-  } catch (const Error&) {
-  }
-}
+using fuzz::attempt;
 
 void read_all(const Json& config) {
   attempt([&] { text_config(config); });

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "mlxcel/core/error.h"
+
 // What fuzz targets share. A target is fine with an Error and with nothing
 // else: any other exception, a signal or a report of a sanitizer is a finding.
 
@@ -12,6 +14,15 @@ namespace mlxcel::fuzz {
 inline void require(bool fine) {
   if (!fine) {
     std::abort();
+  }
+}
+
+/// Calls `read`, which may throw an Error.
+template <typename Read>
+void attempt(Read read) {
+  try {
+    read();
+  } catch (const Error&) {
   }
 }
 
