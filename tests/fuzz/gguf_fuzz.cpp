@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto& tensor : file.tensors()) {
       fuzz::require(tensor.offset <= size);
     }
-    for (const auto& [key, value] : file.metadata()) {
+    for (const auto& entry : file.metadata()) {
+      const std::string& key = entry.first;
       fuzz::attempt([&] { file.find_int(key, -100, 100); });
       fuzz::attempt([&] { file.find_number(key); });
       fuzz::attempt([&] { file.find_bool(key); });
