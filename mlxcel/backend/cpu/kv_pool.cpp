@@ -74,7 +74,7 @@ KvPool::KvPool(const StateLayout& layout, int64_t blocks, bool half)
     memory_ = os::reserve_memory(*size);
   }
   for (size_t i = 0; i < layers_.size(); ++i) {
-    layers_[i].base = memory_ + offsets[i];
+    layers_[i].base = memory_ == nullptr ? nullptr : memory_ + offsets[i];
     layers_[i].block_stride = block_bytes_;
   }
 }

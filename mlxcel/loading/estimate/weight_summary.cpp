@@ -64,7 +64,10 @@ class Counter {
       const TensorTable* table
   )
       : listing_(listing), declared_(declared) {
-    for (const TensorSpec& spec : table != nullptr ? *table : TensorTable()) {
+    if (table == nullptr) {
+      return;
+    }
+    for (const TensorSpec& spec : *table) {
       if (spec.shape.size() == 2) {
         columns_.emplace(spec.name, spec.shape[1]);
       }

@@ -120,7 +120,8 @@ TEST_F(Resolve, IncompletePlacesArePassedOver) {
   put(std::string(kSnapshots) + "abc", {"config.json"});
   put(kRefs, {});
   dir_.write(std::string(kRefs) + "/main", "abc");
-  EXPECT_EQ(run().directory, put(kStore));
+  std::string store = put(kStore);
+  EXPECT_EQ(run().directory, store);
 }
 
 TEST_F(Resolve, FreshDownload) {
