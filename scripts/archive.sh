@@ -18,13 +18,15 @@ licences=$top/share/doc/mlxcel/licences
 packages=(libsimdjson-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
   libfmt-dev libpcre2-dev libutf8proc-dev libstdc++6)
 
-# Libraries outside the tree that the installed files need, those of glibc
-# aside: one path a line.
+# Libraries outside the tree that the program loads, those of glibc aside: one
+# path a line. Those in the tree find each other by the program's RPATH alone.
 foreign_libraries() {
-  find "$top" -type f \( -name '*.so*' -o -path '*/bin/*' \) -exec ldd {} + |
-    awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
-    grep -v -E "^$stage/" |
-    grep -v -E '/(libc|libm|libdl|librt|libpthread|libresolv)\.so'
+  ldd "$top"/bin/* |
+    awk -v own="$stage/" '
+      $2 != "=>" || $3 !~ /^\// || index($3, own) == 1 { next }
+      $3 ~ /\/(libc|libm|libdl|librt|libpthread|libresolv)\.so/ { next }
+      { print $3 }' |
+    sort -u
 }
 
 # The Debian package that a library comes from. Packages know it by the path
