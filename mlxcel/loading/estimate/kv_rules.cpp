@@ -97,7 +97,6 @@ Rule rule_of_text(ModelType type) {
           .period = 4,
           .default_window = 4096};
     case ModelType::afmoe:
-      return {.kind = Kind::attention, .windows = Windows::every, .period = 4};
     case ModelType::exaone4:
     case ModelType::exaone_moe:
       return {.kind = Kind::attention, .windows = Windows::every, .period = 4};
