@@ -55,32 +55,32 @@ def test_a_connection_that_hangs_is_given_up(hub, tmp_path):
     start = time.monotonic()
     result = probe(hub, tmp_path, stall=1)
     assert result.status == 0, result.err
-    assert 0.9 < time.monotonic() - start < 8
+    assert 0.9 < time.monotonic() - start < 25
     assert "trying again" in result.text
     assert hub.requests(SHARD)[1].headers["range"] == "bytes=65536-"
     expect_all(hub, tmp_path)
 
 
 def test_a_hub_that_says_nothing(hub, tmp_path):
-    hub.always["list"] = lambda *_: time.sleep(6)
+    hub.always["list"] = lambda *_: time.sleep(15)
     start = time.monotonic()
     result = probe(hub, tmp_path, stall=1, tries=2)
     assert result.status == 1 and "/api/models/o/m" in result.err
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < 25
 
 
 def test_a_list_that_trickles(hub, tmp_path):
     def fault(handler, *_):
         handler.send_response(200)
         handler.end_headers()
-        for _ in range(100):
+        for _ in range(300):
             handler.wfile.write(b" " * 300)
             time.sleep(0.05)
 
     hub.always["list"] = fault
     start = time.monotonic()
     result = probe(hub, tmp_path, answer=1, tries=2)
-    assert result.status == 1 and time.monotonic() - start < 6
+    assert result.status == 1 and time.monotonic() - start < 20
 
 
 def test_tries_are_counted_anew_after_progress(hub, tmp_path):
@@ -111,12 +111,12 @@ def test_the_first_error_ends_the_others(tmp_path):
     many = {f"{i}.safetensors": content(400_000, seed=i) for i in range(6)}
     with Hub(many, large=list(many)) as hub:
         for name in many:
-            hub.always[name] = slowly(0.5)
+            hub.always[name] = slowly(2)
         hub.always["3.safetensors"] = status(404)
         start = time.monotonic()
         result = probe(hub, tmp_path)
         assert result.status == 1 and "3.safetensors" in result.err
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 10
 
 
 def test_files_come_side_by_side_the_weights_last(tmp_path):

@@ -257,7 +257,7 @@ def test_refusals(hub, tmp_path, where, code, headers, parts):
     start = time.monotonic()
     subject = "o/m (main)" if where == "list" else where
     expect_error(download(hub, tmp_path), f"[download] {subject}: ", *parts)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
     if where == "list":
         assert not (tmp_path / "m").exists()
 
@@ -277,7 +277,7 @@ def test_passing_faults_pass(hub, tmp_path, where):
     result = download(hub, tmp_path)
     assert result.status == 0, result.err
     assert result.err.count("trying again") == 2
-    assert 1.4 < time.monotonic() - start < 8
+    assert 1.4 < time.monotonic() - start < 25
     expect_all(hub, tmp_path)
 
 
@@ -285,7 +285,7 @@ def test_nobody_listens(tmp_path, hub):
     hub.close()
     start = time.monotonic()
     expect_error(download(hub, tmp_path), "127.0.0.1")
-    assert time.monotonic() - start < 6
+    assert time.monotonic() - start < 20
 
 
 # Connections that break, and what was there.
