@@ -1,9 +1,11 @@
 """Our chat templates, through the probe program, and transformers' own."""
 
+import contextlib
 import copy
 import json
 import os
 import re
+import resource
 import subprocess
 from pathlib import Path
 
@@ -15,6 +17,9 @@ PROBE = Path(os.environ.get("MLXCEL_BUILD_DIR",
                             "build/release")) / "chat_template_probe"
 # How much of the large tables a run takes; 1 for all of it.
 SHARE = float(os.environ.get("MLXCEL_ORACLE_SHARE", "0.25"))
+
+# Bytes of address space that the official side may take.
+MEMORY = 8 << 30
 
 # Text in which Python shows a function, an address or the like.
 OPAQUE = re.compile(
@@ -44,10 +49,23 @@ def ask(requests):
     return [json.loads(answer) for answer in answers]
 
 
+@contextlib.contextmanager
+def bounded_memory():
+    """A random program may ask for a text of many gigabytes; ours refuses it,
+    the official one would take the machine along."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
 def official_plain(template, context):
     try:
-        compiled = official._compile_jinja_template(template)
-        return compiled.render(**copy.deepcopy(context)), None
+        with bounded_memory():
+            compiled = official._compile_jinja_template(template)
+            return compiled.render(**copy.deepcopy(context)), None
     except Exception as error:  # pylint: disable=broad-except
         return None, f"{type(error).__name__}: {error}"
 
