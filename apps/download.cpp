@@ -4,6 +4,7 @@
 
 #include "apps/command.h"
 #include "apps/downloader.h"
+#include "apps/options.h"
 #include "apps/output.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
@@ -136,10 +137,7 @@ void add_download(CLI::App& program) {
       ->type_name("REPO_ID");
   add("--local-dir", options->local_dir, "Put the files exactly there")
       ->type_name("PATH");
-  add("--models-dir",
-      options->models_dir,
-      "Root of the model store (MLXCEL_MODELS_DIR)")
-      ->type_name("PATH");
+  add_models_dir(*command, options->models_dir);
   add("--revision",
       options->revision,
       "Branch, tag or commit of the repository; default: main")

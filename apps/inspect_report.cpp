@@ -7,6 +7,7 @@
 
 #include "apps/preflight.h"
 #include "mlxcel/core/error.h"
+#include "mlxcel/core/text.h"
 #include "mlxcel/loading/policy.h"
 #include "mlxcel/loading/registry.h"
 #include "mlxcel_version.h"
@@ -38,14 +39,11 @@ std::string quoted(const std::string& word) {
 }
 
 std::string names(const std::vector<std::string>& all) {
-  std::string text;
-  for (size_t i = 0; i < all.size() && i < kListed; ++i) {
-    text += (i == 0 ? "" : ", ") + quote(all[i]);
+  std::vector<std::string> words;
+  for (const std::string& name : all) {
+    words.push_back(quote(name));
   }
-  if (all.size() > kListed) {
-    text += fmt::format(" and {} more", all.size() - kListed);
-  }
-  return text;
+  return list_names(words, kListed);
 }
 
 std::string parameters_text(const WeightSummary& weights) {

@@ -6,6 +6,7 @@
 
 #include "apps/command.h"
 #include "apps/model_words.h"
+#include "apps/options.h"
 #include "apps/output.h"
 #include "mlxcel/core/os.h"
 #include "mlxcel/hub/places.h"
@@ -170,13 +171,7 @@ void add_list(CLI::App& program) {
       "  mlxcel list --quiet | xargs -n 1 mlxcel rm --yes"
   );
   auto options = std::make_shared<ListOptions>();
-  command
-      ->add_option(
-          "--models-dir",
-          options->models_dir,
-          "Root of the model store (MLXCEL_MODELS_DIR)"
-      )
-      ->type_name("PATH");
+  add_models_dir(*command, options->models_dir);
   auto* json = command->add_flag("--json", options->json, "A JSON list");
   command->add_flag("-q,--quiet", options->quiet, "The names alone, one a line")
       ->excludes(json);

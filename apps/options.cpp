@@ -16,20 +16,23 @@ constexpr int kMaxThreads = 1024;
 
 }  // namespace
 
+CLI::Option* add_models_dir(CLI::App& command, std::string& models_dir) {
+  return command
+      .add_option(
+          "--models-dir",
+          models_dir,
+          "Root of the model store (MLXCEL_MODELS_DIR)"
+      )
+      ->type_name("PATH");
+}
+
 void ModelReference::add_to(CLI::App& command, const std::string& names) {
   command
       .add_option(
           names, text, "Model directory, OWNER/NAME of a repository, or NAME"
       )
       ->type_name("MODEL");
-  command
-      .add_option(
-          "--models-dir",
-          models_dir,
-          "Root of the model store (MLXCEL_MODELS_DIR)"
-      )
-      ->type_name("PATH")
-      ->group("Model");
+  add_models_dir(command, models_dir)->group("Model");
   command
       .add_option(
           "--revision",

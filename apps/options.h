@@ -10,9 +10,13 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace mlxcel::apps {
+
+/// `--models-dir PATH`.
+CLI::Option* add_models_dir(CLI::App& command, std::string& models_dir);
 
 /// Which model: the same for every command that takes one.
 struct ModelReference {

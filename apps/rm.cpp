@@ -5,6 +5,7 @@
 
 #include "apps/command.h"
 #include "apps/model_words.h"
+#include "apps/options.h"
 #include "apps/output.h"
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/os.h"
@@ -140,13 +141,7 @@ void add_rm(CLI::App& program) {
       )
       ->required()
       ->type_name("REPO_ID");
-  command
-      ->add_option(
-          "--models-dir",
-          options->models_dir,
-          "Root of the model store (MLXCEL_MODELS_DIR)"
-      )
-      ->type_name("PATH");
+  add_models_dir(*command, options->models_dir);
   command
       ->add_option(
           "--revision",

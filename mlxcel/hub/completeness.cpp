@@ -12,6 +12,7 @@
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/text.h"
 
 namespace mlxcel::hub {
 
@@ -123,21 +124,13 @@ Names expected_shards(const std::optional<Names>& index, const Names& present) {
   return expected;
 }
 
-std::string join(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kListed; ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > kListed) {
-    text += fmt::format(" and {} more", names.size() - kListed);
-  }
-  return names.empty() ? "nothing" : text;
-}
-
 }  // namespace
 
 std::string Completeness::describe() const {
-  return fmt::format("missing: {}; present: {}", join(missing), join(present));
+  auto list = [](const std::vector<std::string>& names) {
+    return names.empty() ? "nothing" : list_names(names, kListed);
+  };
+  return fmt::format("missing: {}; present: {}", list(missing), list(present));
 }
 
 Completeness check_completeness(const std::string& directory) {

@@ -10,6 +10,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/text.h"
 
 namespace mlxcel::hub {
 
@@ -25,14 +26,6 @@ constexpr size_t kMaxRevision = 255;
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          (c >= '0' && c <= '9');
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return out;
 }
 
 // NAME-00001-of-00003 without the extension.
@@ -76,7 +69,7 @@ struct Url {
 Url read_url(std::string_view text) {
   Url url;
   size_t scheme = text.find(kScheme);
-  url.scheme = lower(text.substr(0, scheme));
+  url.scheme = ascii_lower(text.substr(0, scheme));
   text.remove_prefix(scheme + kScheme.size());
   text = text.substr(0, text.find_first_of("?#"));
   size_t end = text.find_first_of("/\\");
@@ -87,7 +80,7 @@ Url read_url(std::string_view text) {
   if (has_user) {
     authority.remove_prefix(at + 1);
   }
-  url.host = lower(authority.substr(0, authority.find(':')));
+  url.host = ascii_lower(authority.substr(0, authority.find(':')));
   for (std::string& part : split(path, '/')) {
     if (!part.empty()) {
       url.path.push_back(std::move(part));
@@ -140,7 +133,7 @@ std::optional<Repository> repository_of(Url url) {
 }
 
 void refuse_gguf(const std::string& text) {
-  std::string low = lower(text);
+  std::string low = ascii_lower(text);
   if (!low.ends_with(kGguf)) {
     return;
   }
@@ -260,7 +253,7 @@ void check_format(const std::string& text) {
     refuse_url(text);
   }
   for (std::string_view host : {"huggingface.co/", "hf.co/"}) {
-    if (lower(text).starts_with(host) && !file_exists(text)) {
+    if (ascii_lower(text).starts_with(host) && !file_exists(text)) {
       refuse_url("https://" + text);
     }
   }

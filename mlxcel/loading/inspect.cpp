@@ -11,6 +11,7 @@
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/text.h"
 #include "mlxcel/loading/signals.h"
 
 namespace mlxcel {
@@ -33,23 +34,12 @@ constexpr std::string_view kTokenizerFiles[] = {
     "added_tokens.json",
 };
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
-  return text;
-}
-
 std::string present(const std::vector<std::string>& names) {
-  std::string text;
-  size_t shown = 0;
+  std::vector<std::string> quoted;
   for (const std::string& name : names) {
-    if (shown == kListed) {
-      return text + fmt::format(" and {} more", names.size() - shown);
-    }
-    text += (shown++ == 0 ? "" : ", ") + quote(name);
+    quoted.push_back(quote(name));
   }
-  return text.empty() ? "nothing" : text;
+  return names.empty() ? "nothing" : list_names(quoted, kListed);
 }
 
 // The failure of a directory that is no model, with what it holds.
@@ -201,7 +191,7 @@ std::string describe_foreign_file(const std::string& path) {
   if (!os::stat_path(path, info) || !info.regular) {
     return "";
   }
-  std::string name = lower(path.substr(path.rfind('/') + 1));
+  std::string name = ascii_lower(path.substr(path.rfind('/') + 1));
   auto is = [&](std::initializer_list<std::string_view> endings) {
     return std::any_of(endings.begin(), endings.end(), [&](auto ending) {
       return name.ends_with(ending);

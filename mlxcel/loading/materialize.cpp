@@ -5,6 +5,7 @@
 
 #include "mlxcel/core/log.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/text.h"
 
 namespace mlxcel {
 
@@ -13,9 +14,7 @@ Materialization materialization_mode() {
   const char* value = os::environment(kName);
   std::string mode = value == nullptr ? "" : value;
   std::erase_if(mode, [](unsigned char c) { return std::isspace(c) != 0; });
-  std::transform(mode.begin(), mode.end(), mode.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  mode = ascii_lower(mode);
   if (mode == "lazy") {
     return Materialization::lazy;
   }

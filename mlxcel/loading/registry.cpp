@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "mlxcel/core/text.h"
 #include "mlxcel/loading/registry/asia.h"
 #include "mlxcel/loading/registry/deepseek.h"
 #include "mlxcel/loading/registry/facts.h"
@@ -200,16 +201,6 @@ static_assert(
 static_assert(towers_agree(), "a tower where no image comes in");
 static_assert(routes_have_code(), "a route without the function it calls");
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') {
-      c = static_cast<char>(c - 'A' + 'a');
-    }
-  }
-  return out;
-}
-
 std::string underscored(std::string text) {
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
@@ -231,7 +222,7 @@ const Descriptor& descriptor(ModelType type) {
 }
 
 const Descriptor* find_model_type(std::string_view model_type) {
-  std::string key = lower(model_type);
+  std::string key = ascii_lower(model_type);
   for (const Descriptor& row : kRegistry) {
     if (contains_word(row.model_types, key)) {
       return &row;

@@ -6,6 +6,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/numbers.h"
+#include "mlxcel/core/text.h"
 
 namespace mlxcel {
 
@@ -178,13 +179,7 @@ std::string lower_model_type(const Json& config) {
   if (!field || !field->is_string()) {
     return "";
   }
-  std::string type = field->as_string();
-  for (char& c : type) {
-    if (is_upper(c)) {
-      c = static_cast<char>(c - 'A' + 'a');
-    }
-  }
-  return type;
+  return ascii_lower(field->as_string());
 }
 
 std::string plain_model_type(const Json& config) {

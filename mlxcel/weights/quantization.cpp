@@ -9,6 +9,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/json.h"
 #include "mlxcel/core/log.h"
+#include "mlxcel/core/text.h"
 #include "mlxcel/weights/vendor_format.h"
 
 namespace mlxcel {
@@ -128,13 +129,29 @@ std::string_view quant_mode_name(QuantMode mode) {
 
 std::string WeightFormat::describe() const {
   if (mode == QuantMode::dense) {
-    std::string name(dtype_name(dtype));
-    std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return name;
+    return ascii_lower(dtype_name(dtype));
   }
   return fmt::format("{} {}-bit group {}", quant_mode_name(mode), bits, group);
+}
+
+bool is_mlx_format(const WeightFormat& format) {
+  constexpr int kBits[] = {1, 2, 3, 4, 5, 6, 8};
+  constexpr int kGroups[] = {32, 64, 128};
+  switch (format.mode) {
+    case QuantMode::dense:
+      return is_weight_float(format.dtype);
+    case QuantMode::affine:
+      return is_weight_float(format.dtype) &&
+             std::ranges::find(kBits, format.bits) != std::end(kBits) &&
+             std::ranges::find(kGroups, format.group) != std::end(kGroups);
+    case QuantMode::mxfp4:
+      return format.bits == 4 && format.group == 32;
+    case QuantMode::mxfp8:
+      return format.bits == 8 && format.group == 32;
+    case QuantMode::nvfp4:
+      return format.bits == 4 && format.group == 16;
+  }
+  return false;
 }
 
 int64_t WeightFormat::row_bytes(int64_t cols) const {

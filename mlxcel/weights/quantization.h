@@ -35,6 +35,11 @@ struct WeightFormat {
   int64_t row_bytes(int64_t cols) const;
 };
 
+/// Whether it is one of those that MLX has and 1-bit affine: f32, f16, bf16;
+/// affine 1, 2, 3, 4, 5, 6, 8 bit with groups of 32, 64, 128 and such scales;
+/// mxfp4, mxfp8 and nvfp4 with their own bits and groups.
+bool is_mlx_format(const WeightFormat& format);
+
 /// The declared quantisation of a checkpoint: `quantization` or
 /// `quantization_config`, at the top level or in `text_config`. Only a hint:
 /// shapes win (12.3).

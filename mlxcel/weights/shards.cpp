@@ -14,6 +14,7 @@
 #include "mlxcel/core/log.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/text.h"
 #include "mlxcel/core/thread_pool.h"
 #include "mlxcel/weights/safetensors.h"
 
@@ -50,17 +51,6 @@ struct Selection {
 
 [[noreturn]] void reject(const std::string& path, const std::string& why) {
   fail(ErrorCode::invalid_input, fmt::format("[shards] {}: {}", path, why));
-}
-
-std::string list_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kListed; ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > kListed) {
-    text += fmt::format(" and {} more", names.size() - kListed);
-  }
-  return names.empty() ? "nothing" : text;
 }
 
 // simdjson keeps the first of two equal keys, so both are looked for.
@@ -285,8 +275,9 @@ Promises check_promises(const std::string& directory, const Index& index) {
           "[shards] {}: an incomplete download. Missing: {}; present: {}. "
           "Download the model again",
           directory,
-          list_names(promises.missing),
-          list_names(promises.present)
+          list_names(promises.missing, kListed),
+          promises.present.empty() ? "nothing"
+                                   : list_names(promises.present, kListed)
       )
   );
 }

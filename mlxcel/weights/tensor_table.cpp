@@ -6,23 +6,13 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/log.h"
+#include "mlxcel/core/text.h"
 
 namespace mlxcel {
 
 namespace {
 
 constexpr size_t kListed = 40;
-
-std::string list_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kListed; ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  if (names.size() > kListed) {
-    text += fmt::format(" and {} more", names.size() - kListed);
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -51,7 +41,7 @@ void check_tensors(const TensorTable& table, const WeightMap& weights) {
             weights.origin,
             missing.size(),
             table.size(),
-            list_names(missing)
+            list_names(missing, kListed)
         )
     );
   }
@@ -66,7 +56,7 @@ void check_tensors(const TensorTable& table, const WeightMap& weights) {
         "[weights] {}: {} tensors are not used: {}",
         weights.origin,
         unexpected.size(),
-        list_names(unexpected)
+        list_names(unexpected, kListed)
     ));
   }
 }

@@ -7,6 +7,7 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/json.h"
+#include "mlxcel/core/text.h"
 
 namespace mlxcel {
 
@@ -25,13 +26,6 @@ std::optional<Json> find_method(const Json& config) {
   }
   auto text = config.find("text_config");
   return text && text->is_object() ? find_method(*text) : std::nullopt;
-}
-
-std::string lower(std::string text) {
-  for (char& c : text) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return text;
 }
 
 std::string text_of(const Json& object, const char* field) {
@@ -108,13 +102,13 @@ void check_fp8(const Json& object) {
 
 VendorFormat check_method(const Json& object, const Json& method) {
   std::string name =
-      method.is_string() ? lower(method.as_string()) : std::string();
+      method.is_string() ? ascii_lower(method.as_string()) : std::string();
   if (name == "fp8") {
     check_fp8(object);
     return VendorFormat::fp8_blocks;
   }
   if (name == "modelopt") {
-    if (lower(text_of(object, "quant_algo")) != "nvfp4") {
+    if (ascii_lower(text_of(object, "quant_algo")) != "nvfp4") {
       refuse_field(
           object, "quant_algo", "but of ModelOpt's only NVFP4 can be read"
       );
@@ -122,7 +116,7 @@ VendorFormat check_method(const Json& object, const Json& method) {
     return VendorFormat::modelopt_nvfp4;
   }
   if (name == "bitnet") {
-    if (lower(text_of(object, "quantization_mode")) == "online") {
+    if (ascii_lower(text_of(object, "quantization_mode")) == "online") {
       refuse_field(
           object,
           "quantization_mode",
@@ -149,7 +143,7 @@ VendorFormat vendor_format(const Json& config) {
   // An MLX checkpoint that has kept the original's declaration is what its
   // own says, unless there are blocks left to requantise.
   if (config.find("quantization") && object->path() != "quantization" &&
-      lower(method.is_string() ? method.as_string() : "") != "fp8") {
+      ascii_lower(method.is_string() ? method.as_string() : "") != "fp8") {
     return VendorFormat::none;
   }
   return check_method(*object, method);

@@ -2,21 +2,16 @@
 (fetch_published_files.sh), against the official libraries.
 """
 
-import json
 import os
 import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 import sentencepiece
 from hard_text import HardText
 from test_tokenizer import differences
+from tokenize_oracle import PEERS, probe
 from tokenizers import Tokenizer
 
-BUILD = Path(os.environ.get("MLXCEL_BUILD_DIR", "build/release"))
-PEERS = Path(os.environ.get("MLXCEL_PEERS_DIR",
-                            Path.home() / ".cache/mlxcel-peers"))
 STRINGS = int(os.environ.get("MLXCEL_ORACLE_BULK", "200000"))
 BATCH = 10_000
 COUNTS = pytest.mark.parametrize(
@@ -31,14 +26,6 @@ def folder(request):
     if not path.is_dir():
         pytest.skip("run tests/oracle/fetch_published_files.sh")
     return path
-
-
-def probe(path, lines, *options):
-    result = subprocess.run(
-        [BUILD / "tokenize_probe", path, *options], capture_output=True,
-        check=True, timeout=120,
-        input="".join(json.dumps(line) + "\n" for line in lines).encode())
-    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def batches(seed, added, count):

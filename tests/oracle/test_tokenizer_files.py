@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import unicodedata
 from pathlib import Path
 
@@ -18,12 +17,11 @@ import tiktoken
 from hard_text import HardText
 from sentencepiece import sentencepiece_model_pb2 as spm_model
 from test_tokenizer import byte_level, differences, split
+from tokenize_oracle import probe
 from tokenizers import (Tokenizer, models, normalizers, pre_tokenizers,
                         trainers)
 from transformers import AutoTokenizer
 
-BUILD = Path(os.environ.get("MLXCEL_BUILD_DIR", "build/release"))
-PROBE = BUILD / "tokenize_probe"
 STRINGS = int(os.environ.get("MLXCEL_ORACLE_STRINGS", "1500"))
 
 QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
@@ -43,14 +41,6 @@ NFC = normalizers.NFC()
 COUNTS = pytest.mark.parametrize(
     "count", [STRINGS, pytest.param(200_000, marks=pytest.mark.slow)],
     ids=["", "many"])
-
-
-def probe(folder, lines, *options):
-    """Texts to ids, or lists of ids to text."""
-    result = subprocess.run(
-        [PROBE, folder, *options], capture_output=True, check=True,
-        input="".join(json.dumps(line) + "\n" for line in lines).encode())
-    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def write_config(folder, **fields):

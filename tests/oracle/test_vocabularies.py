@@ -2,7 +2,6 @@
 official tokenizers gave (fetch_published_files.sh).
 """
 
-import json
 import os
 import subprocess
 import unicodedata
@@ -14,11 +13,9 @@ import sentencepiece
 from hard_text import HardText
 from sentencepiece import sentencepiece_model_pb2
 from test_tokenizer import differences
+from tokenize_oracle import BUILD, PEERS, probe
 from tokenizers import Tokenizer
 
-BUILD = Path(os.environ.get("MLXCEL_BUILD_DIR", "build/release"))
-PEERS = Path(os.environ.get("MLXCEL_PEERS_DIR",
-                            Path.home() / ".cache/mlxcel-peers"))
 FOLDER = PEERS / "vocabularies-0.3.36"
 STRINGS = int(os.environ.get("MLXCEL_ORACLE_BULK", "200000"))
 BATCH = 10000
@@ -44,14 +41,6 @@ def convert(file, target):
     return subprocess.run(
         [BUILD / "mlxcel", "convert", "--tokenizer-only", file, target],
         capture_output=True, text=True, timeout=60)
-
-
-def probe(folder, lines, *options):
-    result = subprocess.run(
-        [BUILD / "tokenize_probe", folder, *options], capture_output=True,
-        check=True, timeout=60,
-        input="".join(json.dumps(line) + "\n" for line in lines).encode())
-    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 CHECKED = ["bert-bge", "command-r", "deepseek-coder", "deepseek-llm",

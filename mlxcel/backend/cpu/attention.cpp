@@ -12,12 +12,9 @@ namespace mlxcel::backend::cpu {
 
 namespace {
 
-// Queries (rows times heads of a group) that share an unpacked tile of keys.
-constexpr int64_t kBlockQueries = 96;
 // Below so many products a region costs more than the second thread saves.
 constexpr int64_t kParallelProducts = 1 << 15;
 constexpr int64_t kParallelValues = 1 << 14;
-constexpr int64_t kRowGrain = 16;
 
 void check_spec(const AttentionSpec& spec) {
   auto wrong = [&](const std::string& what) {
@@ -125,7 +122,7 @@ void AttentionRunner::plan_pieces(
   spans_.clear();
   slots_ = 0;
   work_ = 0;
-  int64_t most = std::max<int64_t>(1, kBlockQueries / layer.group());
+  int64_t most = block_rows(layer.group());
   for (const Segment& segment : plan.batch().segments) {
     int64_t end = segment.first + segment.count;
     for (int64_t row = segment.first; row < end;) {

@@ -12,6 +12,16 @@
 
 namespace mlxcel::backend::cpu {
 
+/// Rows whose keys and values go to the pool as one piece of work.
+constexpr int64_t kRowGrain = 16;
+
+/// Rows of a prompt that one piece of work attends for a kv head with `group`
+/// heads: their queries share an unpacked tile of keys.
+constexpr int64_t block_rows(int64_t group) {
+  constexpr int64_t kQueries = 96;
+  return group < kQueries ? kQueries / group : 1;
+}
+
 class CpuVector : public PreparedVector {
  public:
   std::vector<float> values;

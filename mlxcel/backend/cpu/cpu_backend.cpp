@@ -125,17 +125,7 @@ std::string CpuBackend::describe() const {
 
 bool CpuBackend::supports(Operation operation, const WeightFormat& format)
     const {
-  switch (operation) {
-    case Operation::linear:
-    case Operation::embed:
-    case Operation::logits:
-      return has_kernels(format);
-    case Operation::norm:
-      return format.mode == QuantMode::dense && is_weight_float(format.dtype);
-    case Operation::attend:
-      return true;
-  }
-  return false;
+  return has_kernels(operation, format);
 }
 
 void CpuBackend::keep(const Weight& weight) {
@@ -168,7 +158,7 @@ std::shared_ptr<const PreparedLinear> CpuBackend::prepare_linear(
 std::shared_ptr<const EmbeddingSource> CpuBackend::prepare_embedding(
     const LinearWeight& table
 ) {
-  if (!has_kernels(table.format)) {
+  if (!is_mlx_format(table.format)) {
     fail(
         ErrorCode::unsupported,
         fmt::format(

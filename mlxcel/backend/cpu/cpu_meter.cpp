@@ -12,10 +12,7 @@ namespace mlxcel::backend::cpu {
 
 namespace {
 
-// As in matmul.cpp, attention.cpp and matmul_prefill.cpp.
-constexpr int64_t kMaxRows = 1024;
-constexpr int64_t kBlockQueries = 96;
-constexpr int64_t kRowGrain = 16;
+// As in matmul_prefill.cpp.
 constexpr int64_t kStagedBytes = 64 << 10;
 
 class MeterLinear : public PreparedLinear {
@@ -89,8 +86,7 @@ int64_t largest_block(const Batch& batch, int64_t group) {
   int64_t most = 0;
   for (const Segment& segment : batch.segments) {
     if (segment.role == Role::prompt) {
-      int64_t limit = std::max<int64_t>(1, kBlockQueries / group);
-      most = std::max(most, std::min(limit, segment.count));
+      most = std::max(most, std::min(block_rows(group), segment.count));
     }
   }
   return most;
@@ -111,8 +107,7 @@ MemoryUse CpuMeter::use() const {
 }
 
 bool CpuMeter::supports(Operation operation, const WeightFormat& format) const {
-  return operation == Operation::attend || operation == Operation::norm ||
-         has_kernels(format);
+  return has_kernels(operation, format);
 }
 
 void CpuMeter::keep(const Weight& weight) {
@@ -123,7 +118,7 @@ void CpuMeter::keep(const Weight& weight) {
 }
 
 void CpuMeter::keep(const LinearWeight& weight) {
-  if (!has_kernels(weight.format)) {
+  if (!is_mlx_format(weight.format)) {
     fail(
         ErrorCode::unsupported,
         fmt::format(

@@ -11,10 +11,6 @@ namespace mlxcel::backend::cpu {
 
 namespace {
 
-// Rows of activations that one pass over the weights serves at most; bounds
-// the scratch memory.
-constexpr int64_t kMaxRows = 1024;
-
 ScaleType scale_type(DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -84,7 +80,7 @@ const std::byte* plane(
 }
 
 CpuLinear::Part make_part(const LinearWeight& source) {
-  if (!has_kernels(source.format)) {
+  if (!is_mlx_format(source.format)) {
     fail(
         ErrorCode::unsupported,
         source.path + ": the cpu backend has no kernels for " +
@@ -146,22 +142,16 @@ RowSpan part_rows(
   return span;
 }
 
-bool has_kernels(const WeightFormat& format) {
-  constexpr int kBits[] = {1, 2, 3, 4, 5, 6, 8};
-  constexpr int kGroups[] = {32, 64, 128};
-  switch (format.mode) {
-    case QuantMode::dense:
-      return is_weight_float(format.dtype);
-    case QuantMode::affine:
-      return is_weight_float(format.dtype) &&
-             std::ranges::find(kBits, format.bits) != std::end(kBits) &&
-             std::ranges::find(kGroups, format.group) != std::end(kGroups);
-    case QuantMode::mxfp4:
-      return format.bits == 4 && format.group == 32;
-    case QuantMode::mxfp8:
-      return format.bits == 8 && format.group == 32;
-    case QuantMode::nvfp4:
-      return format.bits == 4 && format.group == 16;
+bool has_kernels(Operation operation, const WeightFormat& format) {
+  switch (operation) {
+    case Operation::linear:
+    case Operation::embed:
+    case Operation::logits:
+      return is_mlx_format(format);
+    case Operation::norm:
+      return format.mode == QuantMode::dense && is_weight_float(format.dtype);
+    case Operation::attend:
+      return true;
   }
   return false;
 }

@@ -23,6 +23,10 @@ enum class Family { prefill, decode };
 
 struct LinearPlan;
 
+/// Rows of activations that one pass over the weights serves at most; bounds
+/// the scratch memory.
+constexpr int64_t kMaxRows = 1024;
+
 /// A weight group as views of its planes (any alignment) plus float32 biases.
 class CpuLinear : public PreparedLinear {
  public:
@@ -44,8 +48,8 @@ class CpuLinear : public PreparedLinear {
 /// naming the tensor for a format without kernels.
 std::shared_ptr<const CpuLinear> make_cpu_linear(const WeightGroup& group);
 
-/// True if `linear` and `gather_rows` have kernels for it.
-bool has_kernels(const WeightFormat& format);
+/// What CpuBackend::supports() answers.
+bool has_kernels(Operation operation, const WeightFormat& format);
 
 struct MatmulEpilogue {
   std::optional<Activation> activation;

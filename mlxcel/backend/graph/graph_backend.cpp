@@ -169,7 +169,7 @@ bool GraphBackend::supports(Operation operation, const WeightFormat& format)
     case Operation::linear:
     case Operation::embed:
     case Operation::logits:
-      return is_supported(format);
+      return is_mlx_format(format);
   }
   return false;
 }

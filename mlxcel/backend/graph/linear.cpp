@@ -15,10 +15,6 @@ namespace mlxcel::backend::graph {
 
 namespace {
 
-bool is_one_of(int value, std::initializer_list<int> values) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
 mx::array gelu(const mx::array& x, mx::Stream s) {
   auto scalar = [&](double v) { return mx::array(v, x.dtype()); };
   mx::array erf =
@@ -133,24 +129,6 @@ const GraphLinear& prepared(const PreparedLinear& weight, const Tensor& x) {
 
 }  // namespace
 
-bool is_supported(const WeightFormat& format) {
-  switch (format.mode) {
-    case QuantMode::dense:
-      return is_weight_float(format.dtype);
-    case QuantMode::affine:
-      return is_weight_float(format.dtype) &&
-             is_one_of(format.bits, {1, 2, 3, 4, 5, 6, 8}) &&
-             is_one_of(format.group, {32, 64, 128});
-    case QuantMode::mxfp4:
-      return format.bits == 4 && format.group == 32;
-    case QuantMode::mxfp8:
-      return format.bits == 8 && format.group == 32;
-    case QuantMode::nvfp4:
-      return format.bits == 4 && format.group == 16;
-  }
-  return false;
-}
-
 mx::array one_bit_values(
     const mx::array& codes,
     const mx::array& scales,
@@ -185,7 +163,7 @@ mx::array one_bit_values(
 }
 
 Planes make_planes(const LinearWeight& weight) {
-  if (!is_supported(weight.format)) {
+  if (!is_mlx_format(weight.format)) {
     fail(
         ErrorCode::unsupported,
         fmt::format(

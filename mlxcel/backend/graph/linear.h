@@ -24,10 +24,7 @@ struct Planes {
   float global_scale = 1.0F;  // of nvfp4 planes
 };
 
-/// True for the formats that MLX multiplies and dequantises.
-bool is_supported(const WeightFormat& format);
-
-/// Throws Error(unsupported) naming the matrix unless is_supported().
+/// Throws Error(unsupported) naming the matrix unless is_mlx_format().
 Planes make_planes(const LinearWeight& weight);
 
 /// Values of 1-bit codes [..., cols / 32], in the type of the scales: scale

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "mlxcel/core/error.h"
+#include "mlxcel/core/text.h"
 #include "mlxcel/hub/places.h"
 
 namespace mlxcel::hub {
@@ -93,9 +94,7 @@ std::string origin_of(const std::string& text) {
         )
     );
   }
-  std::transform(host.begin(), host.end(), host.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  host = ascii_lower(host);
   return fmt::format(
       "{}://{}:{}", scheme, host, part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT)
   );

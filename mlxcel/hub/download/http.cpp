@@ -8,6 +8,7 @@
 #include <cmath>
 #include <exception>
 
+#include "mlxcel/core/text.h"
 #include "mlxcel/hub/download/endpoint.h"
 #include "mlxcel/hub/download/trust.h"
 #include "mlxcel_version.h"
@@ -134,13 +135,7 @@ struct HttpClient::Exchange {
     }
     size_t colon = line.find(':');
     if (colon != std::string_view::npos) {
-      std::string name(line.substr(0, colon));
-      std::transform(
-          name.begin(),
-          name.end(),
-          name.begin(),
-          [](unsigned char c) { return static_cast<char>(std::tolower(c)); }
-      );
+      std::string name = ascii_lower(line.substr(0, colon));
       exchange.response.headers[name] = trim(line.substr(colon + 1));
     }
     return count;

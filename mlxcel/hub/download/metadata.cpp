@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "mlxcel/core/json.h"
+#include "mlxcel/core/text.h"
 
 namespace mlxcel::hub {
 
@@ -21,10 +22,7 @@ std::string hex_or_reject(const Json& field, bool sha1_too) {
   if (!is_hex(hex, kSha256Digits) && !(sha1_too && is_hex(hex, kSha1Digits))) {
     field.reject("expected a hash in hexadecimal, got " + field.preview());
   }
-  std::transform(hex.begin(), hex.end(), hex.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return hex;
+  return ascii_lower(hex);
 }
 
 RemoteFile parse_file(const Json& entry, const DownloadLimits& limits) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "mlxcel/core/error.h"
+#include "mlxcel/core/text.h"
 #include "mlxcel/core/utf8.h"
 
 namespace mlxcel::hub {
@@ -18,16 +19,6 @@ constexpr std::string_view kWeights = ".safetensors";
 constexpr std::string_view kBareNames[] = {"vocab", "merges", "tokenizer"};
 constexpr std::string_view kDocuments[] = {
     "readme", "license", "licence", "notice", "usage"};
-
-std::string lower(std::string_view text) {
-  std::string copy(text);
-  for (char& c : copy) {
-    if (c >= 'A' && c <= 'Z') {
-      c = static_cast<char>(c - 'A' + 'a');
-    }
-  }
-  return copy;
-}
 
 std::vector<std::string_view> segments(std::string_view path) {
   std::vector<std::string_view> parts;
@@ -99,7 +90,7 @@ size_t match_one(std::string_view pattern, size_t at, char c) {
 void check_conflicts(const std::vector<std::string>& paths) {
   std::map<std::string, std::string> folded;
   for (const std::string& path : paths) {
-    auto [other, is_new] = folded.emplace(lower(path), path);
+    auto [other, is_new] = folded.emplace(ascii_lower(path), path);
     if (!is_new) {
       fail(
           ErrorCode::invalid_input,
@@ -154,7 +145,7 @@ bool is_model_file(std::string_view path) {
       return false;
     }
   }
-  std::string name = lower(parts.back());
+  std::string name = ascii_lower(parts.back());
   for (std::string_view document : kDocuments) {
     if (name.starts_with(document)) {
       return false;

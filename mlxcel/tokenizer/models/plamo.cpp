@@ -62,20 +62,10 @@ PlamoUnigram::Step PlamoUnigram::best_step(
   // An unknown character comes last of equal ways, longer pieces first.
   auto size = utf8::length(static_cast<unsigned char>(text[begin]));
   Step best{work.steps[begin + size].cost + unknown_cost, size, -1};
-  uint32_t state = TokenAutomaton::start;
-  for (size_t end = begin; end < text.size();) {
-    state = pieces_.child(state, static_cast<unsigned char>(text[end]));
-    if (state == TokenAutomaton::none) {
-      break;
-    }
-    effort.spend();
-    ++end;
-    const TokenAutomaton::Output* piece = pieces_.whole(state);
-    if (piece == nullptr) {
-      continue;
-    }
+  TokenAutomaton::Beginnings found(pieces_, text.substr(begin), effort);
+  while (const TokenAutomaton::Output* piece = found.next()) {
     auto id = static_cast<size_t>(piece->id);
-    int64_t cost = work.steps[end].cost + costs_[id];
+    int64_t cost = work.steps[begin + piece->length].cost + costs_[id];
     if (cost <= best.cost) {
       best = {cost, piece->length, piece->id};
     }

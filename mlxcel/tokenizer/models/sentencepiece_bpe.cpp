@@ -76,24 +76,16 @@ std::unique_ptr<Model::Scratch> SentencePieceBpe::make_scratch() const {
 void SentencePieceBpe::encode(
     std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
 ) const {
-  auto& work = static_cast<Work&>(scratch);
   if (!cuts_at_mark_) {
-    Output output(*this, piece, &ids, nullptr);
-    encode_part(piece, work, output);
+    SentencePieceModel::encode(piece, scratch, ids);
     return;
   }
+  auto& work = static_cast<Work&>(scratch);
   cut_at_marks(
       piece,
       [](std::string_view before) { return !before.ends_with(word_mark); },
       [&](std::string_view word) { encode_word(word, work, ids); }
   );
-}
-
-void SentencePieceBpe::encode_tokens(
-    std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
-) const {
-  Output output(*this, piece, nullptr, &tokens);
-  encode_part(piece, static_cast<Work&>(scratch), output);
 }
 
 void SentencePieceBpe::encode_word(
@@ -104,19 +96,19 @@ void SentencePieceBpe::encode_word(
     return;
   }
   size_t start = ids.size();
-  Output output(*this, word, &ids, nullptr);
-  encode_part(word, work, output);
+  SentencePieceModel::encode(word, work, ids);
   work.cache.put(word, hash, ids.data() + start, ids.size() - start);
 }
 
-void SentencePieceBpe::encode_part(
-    std::string_view part, Work& work, Output& output
+void SentencePieceBpe::encode_piece(
+    std::string_view piece, Scratch& scratch, Output& output
 ) const {
-  split(part, work);
-  merge(part, work);
+  auto& work = static_cast<Work&>(scratch);
+  split(piece, work);
+  merge(piece, work);
   for (const Work::Symbol& symbol : work.symbols) {
     if (symbol.size > 0) {
-      take_apart(part.substr(symbol.begin, symbol.size), 0, work, output);
+      take_apart(piece.substr(symbol.begin, symbol.size), 0, work, output);
     }
   }
 }

@@ -44,6 +44,20 @@ SentencePieceModel::SentencePieceModel(const SentencePieceFile& file)
   user_defined_ = TokenAutomaton(user_defined);
 }
 
+void SentencePieceModel::encode(
+    std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
+) const {
+  Output output(*this, piece, &ids, nullptr);
+  encode_piece(piece, scratch, output);
+}
+
+void SentencePieceModel::encode_tokens(
+    std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
+) const {
+  Output output(*this, piece, nullptr, &tokens);
+  encode_piece(piece, scratch, output);
+}
+
 void SentencePieceModel::Output::add(std::string_view text, int32_t id) {
   bool unknown = id < 0 || id == model_.unknown_;
   auto begin = static_cast<size_t>(text.data() - piece_.data());

@@ -18,6 +18,13 @@ class SentencePieceModel : public Model {
   static std::unique_ptr<SentencePieceModel> make(const SentencePieceFile& file
   );
 
+  void encode(
+      std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
+  ) const override;
+  void encode_tokens(
+      std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
+  ) const override;
+
   SentencePieceFile::Type type(int32_t id) const {
     return types_[static_cast<size_t>(id)];
   }
@@ -56,6 +63,10 @@ class SentencePieceModel : public Model {
     bool after_unknown_ = false;
   };
 
+  virtual void encode_piece(
+      std::string_view piece, Scratch& scratch, Output& output
+  ) const = 0;
+
   bool is_user_defined(int32_t id) const {
     return type(id) == Type::user_defined;
   }
@@ -84,16 +95,11 @@ class SentencePieceUnigram : public SentencePieceModel {
   explicit SentencePieceUnigram(const SentencePieceFile& file);
 
   std::unique_ptr<Scratch> make_scratch() const override;
-  void encode(
-      std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
-  ) const override;
-  void encode_tokens(
-      std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
-  ) const override;
 
  private:
   struct Work;
-  void encode_piece(std::string_view piece, Work& work, Output& output) const;
+  void encode_piece(std::string_view piece, Scratch& scratch, Output& output)
+      const override;
   void find_ways(std::string_view text, Work& work) const;
 
   TokenAutomaton pieces_;
@@ -112,14 +118,12 @@ class SentencePieceBpe : public SentencePieceModel {
   void encode(
       std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
   ) const override;
-  void encode_tokens(
-      std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
-  ) const override;
 
  private:
   struct Work;
   void find_cuts(const SentencePieceFile& file);
-  void encode_part(std::string_view part, Work& work, Output& output) const;
+  void encode_piece(std::string_view piece, Scratch& scratch, Output& output)
+      const override;
   void encode_word(std::string_view word, Work& work, std::vector<int32_t>& ids)
       const;
   void split(std::string_view text, Work& work) const;

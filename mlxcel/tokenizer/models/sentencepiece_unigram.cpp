@@ -81,19 +81,11 @@ void SentencePieceUnigram::find_ways(std::string_view text, Work& work) const {
     }
     size_t size = utf8::length(static_cast<unsigned char>(text[begin]));
     bool has_single = false;
-    uint32_t state = TokenAutomaton::start;
-    for (size_t end = begin; end < text.size();) {
-      state = pieces_.child(state, static_cast<unsigned char>(text[end]));
-      if (state == TokenAutomaton::none) {
-        break;
-      }
-      effort.spend();
-      ++end;
-      if (const TokenAutomaton::Output* piece = pieces_.whole(state)) {
-        auto id = static_cast<size_t>(piece->id);
-        offer(begin, end, scores_[id] + sum, piece->id);
-        has_single = has_single || end - begin == size;
-      }
+    TokenAutomaton::Beginnings found(pieces_, text.substr(begin), effort);
+    while (const TokenAutomaton::Output* piece = found.next()) {
+      auto id = static_cast<size_t>(piece->id);
+      offer(begin, begin + piece->length, scores_[id] + sum, piece->id);
+      has_single = has_single || piece->length == size;
     }
     if (!has_single) {
       offer(begin, begin + size, unknown_score_ + sum, -1);
@@ -102,23 +94,10 @@ void SentencePieceUnigram::find_ways(std::string_view text, Work& work) const {
   }
 }
 
-void SentencePieceUnigram::encode(
-    std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids
-) const {
-  Output output(*this, piece, &ids, nullptr);
-  encode_piece(piece, static_cast<Work&>(scratch), output);
-}
-
-void SentencePieceUnigram::encode_tokens(
-    std::string_view piece, Scratch& scratch, std::vector<Token>& tokens
-) const {
-  Output output(*this, piece, nullptr, &tokens);
-  encode_piece(piece, static_cast<Work&>(scratch), output);
-}
-
 void SentencePieceUnigram::encode_piece(
-    std::string_view piece, Work& work, Output& output
+    std::string_view piece, Scratch& scratch, Output& output
 ) const {
+  auto& work = static_cast<Work&>(scratch);
   find_ways(piece, work);
   work.ends.clear();
   for (auto end = static_cast<uint32_t>(piece.size()); end > 0;

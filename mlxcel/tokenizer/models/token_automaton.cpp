@@ -203,16 +203,9 @@ std::vector<TokenAutomaton::Entry> sorted(
 size_t TokenAutomaton::longest(std::string_view text, MatchEffort& effort)
     const {
   size_t length = 0;
-  uint32_t state = start;
-  for (char c : text) {
-    state = child(state, static_cast<unsigned char>(c));
-    if (state == none) {
-      break;
-    }
-    effort.spend();
-    if (const Output* token = whole(state)) {
-      length = token->length;
-    }
+  Beginnings tokens(*this, text, effort);
+  while (const Output* token = tokens.next()) {
+    length = token->length;
   }
   return length;
 }

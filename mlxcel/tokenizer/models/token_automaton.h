@@ -47,20 +47,6 @@ class TokenAutomaton {
       state = cells_[state].fallback;
     }
   }
-  /// The state behind a byte for a text that is a beginning of a token, or
-  /// none.
-  uint32_t child(uint32_t state, unsigned char byte) const {
-    uint32_t next = cells_[state].base ^ byte;
-    return cells_[next].parent == state ? next : none;
-  }
-  /// The token that is all of the text that `child` went through to a state,
-  /// or null.
-  const Output* whole(uint32_t state) const {
-    uint32_t output = cells_[state].output;
-    return output != none && outputs_[output].length == depths_[state]
-               ? &outputs_[output]
-               : nullptr;
-  }
   /// The length of the longest token that `text` begins with, or 0.
   size_t longest(std::string_view text, MatchEffort& effort) const;
   /// The longest token that ends in a state, or none.
@@ -75,8 +61,58 @@ class TokenAutomaton {
     return depths_[state];
   }
 
+  /// The tokens that a text begins with, from the shortest.
+  class Beginnings {
+   public:
+    Beginnings(
+        const TokenAutomaton& automaton,
+        std::string_view text,
+        MatchEffort& effort
+    )
+        : automaton_(automaton), text_(text), effort_(effort) {}
+    /// Null after the longest.
+    const Output* next() {
+      while (at_ < text_.size()) {
+        auto byte = static_cast<unsigned char>(text_[at_]);
+        state_ = automaton_.child(state_, byte);
+        if (state_ == none) {
+          at_ = text_.size();
+          break;
+        }
+        effort_.spend();
+        ++at_;
+        if (const Output* token = automaton_.whole(state_)) {
+          return token;
+        }
+      }
+      return nullptr;
+    }
+
+   private:
+    const TokenAutomaton& automaton_;
+    std::string_view text_;
+    MatchEffort& effort_;
+    size_t at_ = 0;
+    uint32_t state_ = start;
+  };
+
  private:
   class Builder;
+
+  /// The state behind a byte for a text that is a beginning of a token, or
+  /// none.
+  uint32_t child(uint32_t state, unsigned char byte) const {
+    uint32_t next = cells_[state].base ^ byte;
+    return cells_[next].parent == state ? next : none;
+  }
+  /// The token that is all of the text that `child` went through to a state,
+  /// or null.
+  const Output* whole(uint32_t state) const {
+    uint32_t output = cells_[state].output;
+    return output != none && outputs_[output].length == depths_[state]
+               ? &outputs_[output]
+               : nullptr;
+  }
   struct Cell {
     uint32_t base = 0;  // without children no cell has this one as parent
     uint32_t parent = none;

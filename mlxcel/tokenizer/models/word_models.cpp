@@ -49,16 +49,9 @@ bool WordPiece::cut(std::string_view word, std::vector<Token>& tokens) const {
   for (size_t begin = 0; begin < word.size();) {
     const TokenAutomaton& automaton = begin == 0 ? first_ : continuing_;
     Token longest{-1, begin, begin};
-    uint32_t state = TokenAutomaton::start;
-    for (size_t at = begin; at < word.size(); ++at) {
-      state = automaton.child(state, static_cast<unsigned char>(word[at]));
-      if (state == TokenAutomaton::none) {
-        break;
-      }
-      effort.spend();
-      if (const TokenAutomaton::Output* token = automaton.whole(state)) {
-        longest = {token->id, begin, at + 1};
-      }
+    TokenAutomaton::Beginnings found(automaton, word.substr(begin), effort);
+    while (const TokenAutomaton::Output* token = found.next()) {
+      longest = {token->id, begin, begin + token->length};
     }
     if (longest.id < 0) {
       return false;

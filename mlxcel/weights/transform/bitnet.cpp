@@ -4,10 +4,10 @@
 
 #include <cstring>
 
-#include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/thread_pool.h"
 #include "mlxcel/weights/transform/lazy_planes.h"
+#include "mlxcel/weights/transform/planes_beside.h"
 
 namespace mlxcel {
 
@@ -18,16 +18,7 @@ constexpr std::string_view kSidecar = ".weight_scale";
 [[noreturn]] void reject(
     const std::string& name, const Weight& weight, const std::string& why
 ) {
-  fail(
-      ErrorCode::invalid_input,
-      fmt::format(
-          "[bitnet] {}: {}, got {} (in {})",
-          name,
-          why,
-          weight.describe(),
-          weight.source->origin()
-      )
-  );
+  reject_plane("bitnet", name, weight, why);
 }
 
 // Words of sixteen codes of a row, low end first.
@@ -62,12 +53,7 @@ void fill(std::byte* plane, int64_t count, float value) {
 }  // namespace
 
 int64_t convert_bitnet(WeightMap& weights, bool scale_multiplies) {
-  std::vector<std::string> paths;
-  for (const auto& [name, weight] : weights) {
-    if (name.ends_with(kSidecar)) {
-      paths.push_back(name.substr(0, name.size() - kSidecar.size()));
-    }
-  }
+  std::vector<std::string> paths = modules_with(weights, kSidecar);
   for (const std::string& path : paths) {
     std::string name = path + ".weight";
     std::string sidecar_name = path + std::string(kSidecar);

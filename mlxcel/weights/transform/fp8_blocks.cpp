@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/thread_pool.h"
 #include "mlxcel/weights/small_floats.h"
 #include "mlxcel/weights/transform/lazy_planes.h"
+#include "mlxcel/weights/transform/planes_beside.h"
 
 namespace mlxcel {
 
@@ -21,16 +21,7 @@ constexpr std::string_view kSidecar = ".weight_scale_inv";
 [[noreturn]] void reject(
     const std::string& name, const Weight& weight, const std::string& why
 ) {
-  fail(
-      ErrorCode::invalid_input,
-      fmt::format(
-          "[fp8] {}: {}, got {} (in {})",
-          name,
-          why,
-          weight.describe(),
-          weight.source->origin()
-      )
-  );
+  reject_plane("fp8", name, weight, why);
 }
 
 void check_pair(
@@ -99,12 +90,7 @@ void requantize(
 }  // namespace
 
 int64_t convert_fp8_blocks(WeightMap& weights) {
-  std::vector<std::string> paths;
-  for (const auto& [name, weight] : weights) {
-    if (name.ends_with(kSidecar)) {
-      paths.push_back(name.substr(0, name.size() - kSidecar.size()));
-    }
-  }
+  std::vector<std::string> paths = modules_with(weights, kSidecar);
   for (const std::string& path : paths) {
     std::string name = path + ".weight";
     std::string sidecar_name = path + std::string(kSidecar);

@@ -13,44 +13,27 @@
 #include "mlxcel/weights/quantization.h"
 #include "mlxcel/weights/small_floats.h"
 #include "mlxcel/weights/transform/lazy_planes.h"
+#include "mlxcel/weights/transform/planes_beside.h"
 
 namespace mlxcel {
 
 namespace {
 
 constexpr std::string_view kGlobal = ".weight_scale_2";
-
-struct Rename {
-  std::string_view from;
-  std::string_view to;
-};
+constexpr std::string_view kUnused = ".input_scale";
 
 constexpr std::array kRenames = {
-    Rename{"model.language_model.", "language_model.model."},
-    Rename{"model.vision_tower.", "vision_tower."},
-    Rename{"model.embed_vision.", "embed_vision."},
-    Rename{"model.lm_head.", "lm_head."},
+    PrefixRename{"model.language_model.", "language_model.model."},
+    PrefixRename{"model.vision_tower.", "vision_tower."},
+    PrefixRename{"model.embed_vision.", "embed_vision."},
+    PrefixRename{"model.lm_head.", "lm_head."},
 };
 
 int64_t rename_keys(WeightMap& weights) {
-  std::vector<std::pair<std::string, std::string>> changes;
-  bool wrapped = false;
-  for (const auto& [name, weight] : weights) {
-    wrapped = wrapped || name.starts_with(kRenames[0].from);
-    for (const Rename& rename : kRenames) {
-      if (name.starts_with(rename.from)) {
-        std::string rest = name.substr(rename.from.size());
-        changes.emplace_back(name, std::string(rename.to) + rest);
-      }
-    }
-  }
-  if (!wrapped) {
-    return 0;
-  }
-  for (const auto& [from, to] : changes) {
-    weights.rename(from, to);
-  }
-  return static_cast<int64_t>(changes.size());
+  bool wrapped = std::any_of(weights.begin(), weights.end(), [](auto& tensor) {
+    return tensor.first.starts_with(kRenames[0].from);
+  });
+  return wrapped ? rename_prefixes(weights, kRenames) : 0;
 }
 
 struct Layer {
@@ -260,17 +243,7 @@ Nvfp4Result convert_modelopt_nvfp4(
 ) {
   Nvfp4Result result;
   result.renamed = rename_keys(weights);
-  std::vector<std::string> paths;
-  std::vector<std::string> dropped;
-  for (const auto& [name, weight] : weights) {
-    if (name.ends_with(kGlobal)) {
-      paths.push_back(name.substr(0, name.size() - kGlobal.size()));
-    }
-    if (name.ends_with(".input_scale")) {
-      dropped.push_back(name);
-    }
-  }
-  for (const std::string& path : paths) {
+  for (const std::string& path : modules_with(weights, kGlobal)) {
     std::string fault = find_fault(weights, path);
     int64_t wanted = 0;
     if (fault.empty() && route == Nvfp4Route::dense_affine) {
@@ -310,8 +283,8 @@ Nvfp4Result convert_modelopt_nvfp4(
     }
     ++result.repacked;
   }
-  for (const std::string& name : dropped) {
-    weights.erase(name);
+  for (const std::string& path : modules_with(weights, kUnused)) {
+    weights.erase(path + std::string(kUnused));
   }
   tell(result, route, device.kind);
   return result;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "mlxcel/core/error.h"
+#include "mlxcel/weights/transform/planes_beside.h"
 
 namespace mlxcel {
 
@@ -13,27 +13,13 @@ constexpr std::string_view kPacked = ".weight_packed";
 [[noreturn]] void reject(
     const std::string& name, const Weight& weight, const std::string& why
 ) {
-  fail(
-      ErrorCode::invalid_input,
-      fmt::format(
-          "[mxfp4] {}: {}, got {} (in {})",
-          name,
-          why,
-          weight.describe(),
-          weight.source->origin()
-      )
-  );
+  reject_plane("mxfp4", name, weight, why);
 }
 
 }  // namespace
 
 int64_t rename_packed_mxfp4(WeightMap& weights) {
-  std::vector<std::string> paths;
-  for (const auto& [name, weight] : weights) {
-    if (name.ends_with(kPacked)) {
-      paths.push_back(name.substr(0, name.size() - kPacked.size()));
-    }
-  }
+  std::vector<std::string> paths = modules_with(weights, kPacked);
   for (const std::string& path : paths) {
     std::string packed_name = path + std::string(kPacked);
     std::string scale_name = path + ".weight_scale";

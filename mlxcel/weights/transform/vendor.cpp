@@ -5,6 +5,7 @@
 #include "mlxcel/core/json.h"
 #include "mlxcel/core/log.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/text.h"
 #include "mlxcel/weights/transform/bitnet.h"
 #include "mlxcel/weights/transform/fp8_blocks.h"
 #include "mlxcel/weights/transform/modelopt.h"
@@ -18,10 +19,7 @@ namespace {
 
 bool is_truthy(const char* variable) {
   const char* value = os::environment(variable);
-  std::string text = value == nullptr ? "" : value;
-  for (char& c : text) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
+  std::string text = ascii_lower(value == nullptr ? "" : value);
   return text == "1" || text == "true" || text == "on" || text == "yes";
 }
 

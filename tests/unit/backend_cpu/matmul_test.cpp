@@ -813,11 +813,11 @@ TEST(CpuMatmul, GatherRowsOfEveryFormat) {
 }
 
 TEST(CpuMatmul, RefusesWhatItHasNoKernelsFor) {
-  EXPECT_FALSE(has_kernels({QuantMode::mxfp4, DType::u8, 4, 16}));
-  EXPECT_FALSE(has_kernels(affine(7, 32, DType::f16)));
-  EXPECT_FALSE(has_kernels(affine(4, 16, DType::f16)));
-  EXPECT_FALSE(has_kernels(dense(DType::f64)));
-  EXPECT_TRUE(has_kernels(dense(DType::bf16)));
+  EXPECT_FALSE(is_mlx_format({QuantMode::mxfp4, DType::u8, 4, 16}));
+  EXPECT_FALSE(is_mlx_format(affine(7, 32, DType::f16)));
+  EXPECT_FALSE(is_mlx_format(affine(4, 16, DType::f16)));
+  EXPECT_FALSE(is_mlx_format(dense(DType::f64)));
+  EXPECT_TRUE(is_mlx_format(dense(DType::bf16)));
   Random random(1);
   LinearWeight weight = make_matrix(affine(4, 32, DType::f16), 2, 64, random);
   weight.path = "model.layers.7.mlp.up_proj";

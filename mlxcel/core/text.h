@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mlxcel {
+
+/// The text with A to Z as a to z.
+std::string ascii_lower(std::string_view text);
+
+/// "a, b, c and 9 more": the first `most` names; empty if there are none.
+std::string list_names(const std::vector<std::string>& names, size_t most);
+
+}  // namespace mlxcel
