@@ -79,7 +79,7 @@ class MemoryCheck {
         "[memory] estimated in {:.2f} ms", 1e3 * (os::now() - start)
     ));
     bool bounded = !first_.empty() && sampling_.max_tokens >= 0;
-    if (bounded && (over || preflight_.estimate)) {
+    if (bounded && (over || preflight_.estimate || preflight_.recommend)) {
       int64_t prompt = prompt_tokens(tokenizer(), checkpoint.directory);
       request_.context = std::max<int64_t>(
           1, std::min(request_.context, prompt + sampling_.max_tokens)

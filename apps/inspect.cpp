@@ -29,6 +29,7 @@ struct InspectOptions {
   std::string tokenize;
   bool whole = false;
   bool json = false;
+  bool recommend = false;
 };
 
 void append_ids(std::string& out, const std::vector<int32_t>& ids) {
@@ -114,8 +115,11 @@ void run(const InspectOptions& options) {
   inputs.quant = options.quant;
   inputs.kv_mode = options.model.exact ? "f32" : "fp16";
   Budget budget = memory_budget(memory_facts());
-  Inspection inspection =
-      inspect_directory(directory_of(options), inputs.memory);
+  Inspection inspection = inspect_directory(
+      directory_of(options),
+      inputs.memory,
+      options.recommend ? &budget : nullptr
+  );
   write_output(
       options.json ? inspect_json(inspection, inputs, budget)
                    : inspect_text(inspection, inputs, budget)
@@ -154,6 +158,11 @@ void add_inspect(CLI::App& program) {
       ->check(CLI::IsMember({"default", "fp16", "int8", "int4"}));
   command->add_option(
       "--kv-cache-mode", options->kv_mode, "fp16, the only one in this build"
+  );
+  command->add_flag(
+      "--recommend-quant",
+      options->recommend,
+      "Tell which quantisations of the model would fit"
   );
   command->add_flag("--json", options->json, "One JSON object");
   command

@@ -56,9 +56,9 @@ std::string parameters_text(const WeightSummary& weights) {
              : "at least " + text + ": " + weights.parameters_note;
 }
 
-std::string formats_text(const WeightSummary& weights) {
+std::string formats_text(const std::vector<FormatCount>& formats) {
   std::vector<std::string> parts;
-  for (const FormatCount& format : weights.formats) {
+  for (const FormatCount& format : formats) {
     parts.push_back(fmt::format(
         "{}: {} tensors, {}",
         format.format,
@@ -147,7 +147,8 @@ void add_weights(std::string& text, const Inspection& inspection) {
   }
   const WeightSummary& weights = *inspection.weights;
   add_line(text, "parameters", parameters_text(weights));
-  add_line(text, "formats", formats_text(weights));
+  add_line(text, "formats", formats_text(weights.formats));
+  add_line(text, "loaded as", formats_text(inspection.loaded_formats));
   add_line(
       text,
       "files",
@@ -285,6 +286,26 @@ void put_memory(
   out["unknown"] = std::move(unknown);
 }
 
+void put_choices(Object& out, const Inspection& inspection) {
+  if (!inspection.choices) {
+    return;
+  }
+  Object list = Object::array();
+  for (const QuantChoice& choice : *inspection.choices) {
+    list.push_back(
+        {{"format", choice.format},
+         {"convert", choice.convert},
+         {"weights_bytes", choice.weights},
+         {"net_bytes", choice.net},
+         {"fits", choice.fits}}
+    );
+  }
+  out["quantisations"] = std::move(list);
+  const QuantChoice* best = recommended(*inspection.choices);
+  out["recommended_quantisation"] =
+      best == nullptr ? Object(nullptr) : Object(best->format);
+}
+
 void put_identity(Object& out, const Inspection& inspection) {
   const Descriptor& row = row_of(inspection);
   out["mlxcel_version"] = MLXCEL_VERSION;
@@ -315,6 +336,18 @@ void put_identity(Object& out, const Inspection& inspection) {
   out["chat_template_problem"] = text_or_null(inspection.template_problem);
 }
 
+Object formats_list(const std::vector<FormatCount>& formats) {
+  Object list = Object::array();
+  for (const FormatCount& format : formats) {
+    list.push_back(
+        {{"format", format.format},
+         {"tensors", format.tensors},
+         {"bytes", format.bytes}}
+    );
+  }
+  return list;
+}
+
 void put_weights(Object& out, const Inspection& inspection) {
   out["weights_problem"] = text_or_null(inspection.weights_problem);
   out["quantization_problem"] = text_or_null(inspection.quantization_problem);
@@ -332,15 +365,11 @@ void put_weights(Object& out, const Inspection& inspection) {
     out["parameters"] = weights.parameters_note.empty()
                             ? Object(weights.parameters)
                             : Object(nullptr);
-    out["formats"] = Object::array();
-    for (const FormatCount& format : weights.formats) {
-      out["formats"].push_back(
-          {{"format", format.format},
-           {"tensors", format.tensors},
-           {"bytes", format.bytes}}
-      );
-    }
+    out["formats"] = formats_list(weights.formats);
   }
+  out["loaded_formats"] = inspection.loaded_formats.empty()
+                              ? Object(nullptr)
+                              : formats_list(inspection.loaded_formats);
   out["missing_tensors"] = nullptr;
   out["unexpected_tensors"] = nullptr;
   if (inspection.difference) {
@@ -369,6 +398,10 @@ std::string inspect_text(
         "The memory check of generate and serve is expected to refuse it "
         "unless --force is given.\n";
   }
+  if (inspection.choices) {
+    text +=
+        "\n" + recommendation_text(*inspection.choices, inputs.memory, budget);
+  }
   return text;
 }
 
@@ -381,6 +414,7 @@ std::string inspect_json(
   put_identity(out, inspection);
   put_weights(out, inspection);
   put_memory(out, inspection, inputs, budget);
+  put_choices(out, inspection);
   // Names in a file may hold what is no text.
   return out.dump(2, ' ', false, Object::error_handler_t::replace) + "\n";
 }

@@ -65,6 +65,46 @@ std::string verdict(const MemoryEstimate& estimate, const Budget& budget) {
 
 }  // namespace
 
+std::string recommendation_text(
+    const std::vector<QuantChoice>& choices,
+    const MemoryRequest& request,
+    const Budget& budget
+) {
+  if (choices.empty()) {
+    return "what a quantisation would need is unknown: this build can't run "
+           "the architecture or the backend does not tell what it allocates\n";
+  }
+  std::string text = fmt::format(
+      "{:<24}{:>12}{:>12}  {} tokens, batch {}, without headroom\n",
+      "quantisation",
+      "weights",
+      "in all",
+      request.context,
+      request.batch
+  );
+  for (const QuantChoice& choice : choices) {
+    fmt::format_to(
+        std::back_inserter(text),
+        "{:<24}{:>12}{:>12}  {}\n",
+        choice.format,
+        format_size(choice.weights),
+        format_size(choice.net),
+        budget.bytes == 0 ? "unknown whether it fits"
+        : choice.fits     ? "fits"
+                          : "does not fit"
+    );
+  }
+  const QuantChoice* best = recommended(choices);
+  if (best == nullptr) {
+    return text + "none is known to fit\n";
+  }
+  return text + fmt::format(
+                    "recommended: {} (mlxcel convert {})\n",
+                    best->format,
+                    best->convert
+                );
+}
+
 std::string exact_size(uint64_t bytes) {
   return fmt::format("{} ({} bytes)", format_size(bytes), bytes);
 }
@@ -111,6 +151,13 @@ std::string memory_text(
 void Preflight::add_to(CLI::App& command) {
   command
       .add_flag(
+          "--recommend-quant",
+          recommend,
+          "Print which quantisations of the model would fit"
+      )
+      ->group("Memory");
+  command
+      .add_flag(
           "--estimate-memory",
           estimate,
           "Print what the model will need before it is loaded, and compare "
@@ -132,6 +179,12 @@ void Preflight::judge(
     const MemoryRequest& request
 ) const {
   Budget budget = memory_budget(memory_facts());
+  if (recommend) {
+    std::string text = recommendation_text(
+        quant_choices(checkpoint, request, budget), request, budget
+    );
+    std::fputs(text.c_str(), stderr);
+  }
   bool over = measured.fits(budget) == false;
   if (estimate || over) {
     std::fputs(memory_text(measured, request, budget).c_str(), stderr);
@@ -161,7 +214,9 @@ void Preflight::judge(
   }
   fail(
       ErrorCode::out_of_memory,
-      message + ". --force (--no-memory-check) loads it all the same"
+      message +
+          ". --recommend-quant tells what would fit; --force "
+          "(--no-memory-check) loads it all the same"
   );
 }
 

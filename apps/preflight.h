@@ -3,6 +3,7 @@
 #include <string>
 
 #include "mlxcel/loading/estimate/memory_estimate.h"
+#include "mlxcel/loading/estimate/recommend_quant.h"
 
 namespace CLI {
 class App;
@@ -16,15 +17,22 @@ std::string memory_text(
     const MemoryRequest& request,
     const Budget& budget
 );
+/// Which quantisations would fit, one line each, and the one that loses least.
+std::string recommendation_text(
+    const std::vector<QuantChoice>& choices,
+    const MemoryRequest& request,
+    const Budget& budget
+);
 /// "1.50 GiB (1610612736 bytes)".
 std::string exact_size(uint64_t bytes);
 
 /// Whether a model fits, asked before its weights are loaded.
 struct Preflight {
-  bool estimate = false;  // print the breakdown and, after loading, compare
-  bool force = false;     // a model that does not fit is a warning
+  bool estimate = false;   // print the breakdown and, after loading, compare
+  bool force = false;      // a model that does not fit is a warning
+  bool recommend = false;  // say which quantisations would fit
 
-  /// --estimate-memory, --force and --no-memory-check.
+  /// --estimate-memory, --recommend-quant, --force and --no-memory-check.
   void add_to(CLI::App& command);
   /// Prints the breakdown where it was asked for or does not fit. Throws
   /// Error(out_of_memory) naming total, available and excess if it does not

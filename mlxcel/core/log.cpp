@@ -10,9 +10,11 @@ namespace mlxcel {
 namespace {
 
 std::atomic<LogSink> current_sink = nullptr;
+thread_local int pauses = 0;
 
 void emit(LogLevel level, const std::string& message) {
-  if (LogSink sink = current_sink.load(std::memory_order_acquire)) {
+  LogSink sink = current_sink.load(std::memory_order_acquire);
+  if (sink != nullptr && pauses == 0) {
     sink(level, message);
   }
 }
@@ -42,6 +44,13 @@ void log_to_stderr(LogLevel level) {
   stderr_logger().set_pattern("%^%l%$: %v");
   stderr_logger().set_level(static_cast<spdlog::level::level_enum>(index));
   set_log_sink(&to_spdlog);
+}
+
+LogPause::LogPause() {
+  ++pauses;
+}
+LogPause::~LogPause() {
+  --pauses;
 }
 
 void log_debug(const std::string& message) {

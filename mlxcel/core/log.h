@@ -13,6 +13,16 @@ void set_log_sink(LogSink sink);
 /// Lines on standard error, from `level` on.
 void log_to_stderr(LogLevel level);
 
+/// While it lives, remarks of this thread are dropped: for work that is done
+/// again in earnest later and would say everything twice.
+class LogPause {
+ public:
+  LogPause();
+  ~LogPause();
+  LogPause(const LogPause&) = delete;
+  LogPause& operator=(const LogPause&) = delete;
+};
+
 void log_debug(const std::string& message);
 void log_info(const std::string& message);
 /// For what the user can ignore; everything else is an Error.

@@ -56,6 +56,9 @@ void unmap(const std::byte* data, uint64_t size) noexcept;
 /// Reads the range of a mapping in and maps its pages, so that later use does
 /// not wait for them. A part that can't be read is left for its user to find.
 void will_need(const std::byte* data, uint64_t size) noexcept;
+/// Lets go of the pages that lie wholly in the range of a mapping; reading
+/// brings them back.
+void wont_need(const std::byte* data, uint64_t size) noexcept;
 /// Puts a zero page over [page, page + page_size()); async-signal-safe.
 bool replace_page(void* page) noexcept;
 size_t page_size();

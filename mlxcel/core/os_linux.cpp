@@ -274,6 +274,16 @@ void will_need(const std::byte* data, uint64_t size) noexcept {
   }
 }
 
+void wont_need(const std::byte* data, uint64_t size) noexcept {
+  auto address = reinterpret_cast<uintptr_t>(data);
+  size_t before = (page_size() - (address & (page_size() - 1))) % page_size();
+  if (size < before + page_size()) {
+    return;
+  }
+  uint64_t length = (size - before) / page_size() * page_size();
+  ::madvise(const_cast<std::byte*>(data) + before, length, MADV_DONTNEED);
+}
+
 bool replace_page(void* page) noexcept {
   return ::mmap(
              page,

@@ -1,11 +1,9 @@
 #include "mlxcel/loading/config_backed.h"
 
 #include "mlxcel/config/config.h"
+#include "mlxcel/loading/preparation.h"
 #include "mlxcel/weights/quantization.h"
 #include "mlxcel/weights/shards.h"
-#include "mlxcel/weights/tied_embeddings.h"
-#include "mlxcel/weights/transform/vendor.h"
-#include "mlxcel/weights/transform/wrapper_names.h"
 
 namespace mlxcel {
 
@@ -32,9 +30,7 @@ std::unique_ptr<LanguageModel> load_config_backed_from_dir(
 std::unique_ptr<LanguageModel> load_config_backed_from_weights(
     const LoadRequest& request, WeightMap weights
 ) {
-  convert_vendor_formats(request.config, weights, device_facts(request));
-  unwrap_text_names(weights);
-  restore_tied_embeddings(request.config, weights);
+  prepare_text_weights(request.config, device_facts(request), weights);
   BuildInput input{
       text_config(request.config),
       weights,

@@ -12,7 +12,9 @@
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
 #include "mlxcel/core/text.h"
+#include "mlxcel/loading/estimate/hollow_weights.h"
 #include "mlxcel/loading/signals.h"
+#include "mlxcel/weights/vendor_format.h"
 
 namespace mlxcel {
 
@@ -89,23 +91,62 @@ void look_at_template(Inspection& inspection) {
   }
 }
 
-void look_at_table(
-    Inspection& inspection,
-    const Descriptor& row,
-    const Json& config,
-    const TensorListing& listing,
-    std::optional<TensorTable>& table
+std::optional<TensorTable> table_of(
+    Inspection& inspection, const Descriptor& row, const Json& config
 ) {
   if (row.family == nullptr) {
-    return;
+    return std::nullopt;
   }
   try {
-    table = row.family->tensors(text_config(config));
-    inspection.difference = compare_with_table(*table, listing);
-    // A stored head beside a tied embedding is known to its family.
-    std::erase(inspection.difference->unexpected, "lm_head.weight");
+    return row.family->tensors(text_config(config));
   } catch (const Error& error) {
     inspection.table_problem = error.message();
+    return std::nullopt;
+  }
+}
+
+bool same_formats(
+    const std::vector<FormatCount>& a, const std::vector<FormatCount>& b
+) {
+  return std::equal(
+      a.begin(),
+      a.end(),
+      b.begin(),
+      b.end(),
+      [](const FormatCount& x, const FormatCount& y) {
+        return x.format == y.format && x.tensors == y.tensors;
+      }
+  );
+}
+
+// What becomes of the tensors at a load, against the family's table.
+void look_at_preparation(
+    Inspection& inspection,
+    const Json& config,
+    const TensorListing& listing,
+    const QuantConfig* quantization,
+    const TensorTable* table
+) {
+  try {
+    bool foreign = vendor_format(config) != VendorFormat::none;
+    if (table == nullptr && !foreign) {
+      return;
+    }
+    WeightMap weights = prepared_hollow_weights(listing, config, DeviceFacts{});
+    WeightSummary loaded =
+        summarize_weights(outline_of(weights), quantization, table);
+    if (!same_formats(loaded.formats, inspection.weights->formats)) {
+      inspection.loaded_formats = std::move(loaded.formats);
+    }
+    inspection.weights->parameters = loaded.parameters;
+    inspection.weights->parameters_note = loaded.parameters_note;
+    if (table != nullptr) {
+      inspection.difference = compare_with_table(*table, weights);
+      inspection.weights->parameters = count_parameters(*table, weights);
+      inspection.weights->parameters_note = "";
+    }
+  } catch (const Error& error) {
+    inspection.quantization_problem = error.message();
   }
 }
 
@@ -134,15 +175,13 @@ void look_at_weights(
   } catch (const Error& error) {
     inspection.quantization_problem = error.message();
   }
-  std::optional<TensorTable> table;
-  look_at_table(inspection, row, config, listing, table);
+  std::optional<TensorTable> table = table_of(inspection, row, config);
+  const QuantConfig* declared = quantization ? &*quantization : nullptr;
+  const TensorTable* known = table ? &*table : nullptr;
   inspection.shards = listing.shards.size();
   inspection.replaced = listing.replaced();
-  inspection.weights = summarize_weights(
-      listing,
-      quantization ? &*quantization : nullptr,
-      table ? &*table : nullptr
-  );
+  inspection.weights = summarize_weights(listing, declared, known);
+  look_at_preparation(inspection, config, listing, declared, known);
 }
 
 Json config_of(const std::string& directory) {
@@ -156,7 +195,9 @@ Json config_of(const std::string& directory) {
 }  // namespace
 
 Inspection inspect_directory(
-    const std::string& directory, const MemoryRequest& request
+    const std::string& directory,
+    const MemoryRequest& request,
+    const Budget* recommend_for
 ) {
   Inspection inspection;
   inspection.directory = directory;
@@ -183,6 +224,11 @@ Inspection inspect_directory(
       inspection.weights_problem,
   };
   inspection.memory = estimate_memory(outline, request);
+  if (recommend_for != nullptr && inspection.table_problem.empty()) {
+    inspection.choices = quant_choices(outline, request, *recommend_for);
+  } else if (recommend_for != nullptr) {
+    inspection.choices.emplace();
+  }
   return inspection;
 }
 

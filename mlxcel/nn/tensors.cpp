@@ -97,7 +97,10 @@ TensorTable decoder_tensors(const DecoderSpec& spec, const TensorNames& names) {
     ++build.layer;
   }
   build.norm(names.final_norm, spec.final_norm, build.width);
-  if (!spec.head.tied) {
+  if (spec.head.tied) {
+    table.push_back({names.head + ".weight", {}, TensorRole::unused, false, {}}
+    );
+  } else {
     build.matrix(
         names.head, spec.embedding.vocabulary, spec.embedding.width, Split::rows
     );

@@ -5,6 +5,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/log.h"
+#include "mlxcel/core/os.h"
 
 namespace mlxcel {
 
@@ -23,6 +24,9 @@ class MappedExtent : public WeightSource {
   }
   std::string origin() const override {
     return file_->path();
+  }
+  void release() const override {
+    os::wont_need(bytes_.data(), bytes_.size());
   }
   bool faulted() const override {
     return file_->faulted();

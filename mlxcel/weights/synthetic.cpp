@@ -120,6 +120,9 @@ std::vector<OutputTensor> list_outputs(
   std::string dtype(dtype_name(options.dtype));
   auto size = static_cast<uint64_t>(dtype_size(options.dtype));
   for (const TensorSpec& tensor : table) {
+    if (tensor.role == TensorRole::unused) {
+      continue;
+    }
     auto [rows, cols] = as_matrix(tensor);
     auto elements = static_cast<uint64_t>(rows * cols);
     if (!is_quantized(tensor, options)) {
@@ -349,6 +352,9 @@ void write_synthetic(
   check_options(options);
   SafetensorsWriter writer(directory, list_outputs(table, options));
   for (const TensorSpec& tensor : table) {
+    if (tensor.role == TensorRole::unused) {
+      continue;
+    }
     TensorMaker maker(tensor, options, writer);
     if (is_quantized(tensor, options)) {
       maker.write_quantized();

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <unordered_set>
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/log.h"
@@ -16,15 +16,17 @@ constexpr size_t kListed = 40;
 
 }  // namespace
 
-void check_tensors(const TensorTable& table, const WeightMap& weights) {
-  std::set<std::string> expected;
-  std::vector<std::string> missing;
+TableDifference compare_with_table(
+    const TensorTable& table, const WeightMap& weights
+) {
+  TableDifference difference;
+  std::unordered_set<std::string> expected;
   for (const TensorSpec& tensor : table) {
     if (tensor.required && !weights.contains(tensor.name)) {
-      missing.push_back(tensor.name);
+      difference.missing.push_back(tensor.name);
     }
     constexpr std::string_view kWeight = ".weight";
-    if (tensor.role == TensorRole::matrix && tensor.name.ends_with(kWeight)) {
+    if (tensor.role != TensorRole::vector && tensor.name.ends_with(kWeight)) {
       std::string path =
           tensor.name.substr(0, tensor.name.size() - kWeight.size());
       expected.insert(path + ".scales");
@@ -33,25 +35,33 @@ void check_tensors(const TensorTable& table, const WeightMap& weights) {
     }
     expected.insert(tensor.name);
   }
-  if (!missing.empty()) {
+  for (const auto& [name, weight] : weights) {
+    if (!expected.contains(name)) {
+      difference.unexpected.push_back(name);
+    }
+  }
+  return difference;
+}
+
+void check_tensors(const TensorTable& table, const WeightMap& weights) {
+  TableDifference difference = compare_with_table(table, weights);
+  if (!difference.missing.empty()) {
     fail(
         ErrorCode::not_found,
         fmt::format(
             "[weights] {}: {} of {} tensors are missing: {}",
             weights.origin,
-            missing.size(),
+            difference.missing.size(),
             table.size(),
-            list_names(missing, kListed)
+            list_names(difference.missing, kListed)
         )
     );
   }
-  std::vector<std::string> unexpected;
-  for (const auto& [name, weight] : weights) {
-    if (!expected.contains(name)) {
+  if (!difference.unexpected.empty()) {
+    std::vector<std::string> unexpected;
+    for (const std::string& name : difference.unexpected) {
       unexpected.push_back(quote(name));
     }
-  }
-  if (!unexpected.empty()) {
     log_warning(fmt::format(
         "[weights] {}: {} tensors are not used: {}",
         weights.origin,

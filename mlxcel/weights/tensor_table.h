@@ -14,6 +14,7 @@ enum class Split : uint8_t { replicated, rows, columns, heads, experts };
 enum class TensorRole : uint8_t {
   matrix,  // quantisable: a linear layer's weight or an embedding [N, K]
   vector,  // never quantised: norms, biases
+  unused,  // may be stored, is never read: a head beside a tied embedding
 };
 
 /// One tensor of a family: stated once, it drives binding, the list of missing
@@ -28,9 +29,19 @@ struct TensorSpec {
 
 using TensorTable = std::vector<TensorSpec>;
 
+/// How a checkpoint's tensors differ from its family's table.
+struct TableDifference {
+  std::vector<std::string> missing;     // required ones
+  std::vector<std::string> unexpected;  // known to nobody, never read; sorted
+};
+
+/// Planes `.scales`, `.biases` and `.global_scale` belong to their `.weight`.
+TableDifference compare_with_table(
+    const TensorTable& table, const WeightMap& weights
+);
+
 /// Throws Error(not_found) listing every required tensor that is missing, and
-/// logs the unexpected ones. Planes `.scales` and `.biases` belong to their
-/// `.weight`. Shapes are checked where the tensors are bound.
+/// logs the unexpected ones. Shapes are checked where the tensors are bound.
 void check_tensors(const TensorTable& table, const WeightMap& weights);
 
 }  // namespace mlxcel

@@ -22,6 +22,8 @@ class WeightSource {
   virtual std::span<const std::byte> bytes() const = 0;
   /// "model.safetensors": for messages.
   virtual std::string origin() const = 0;
+  /// The bytes are not needed for now: memory that can be had again may go.
+  virtual void release() const {}
   /// True once a page of the file could not be read (core/file.h).
   virtual bool faulted() const {
     return false;

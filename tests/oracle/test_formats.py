@@ -24,6 +24,7 @@ from synthetic import synthetic  # noqa: E402
 BUILD = Path(os.environ.get("MLXCEL_BUILD_DIR", ROOT / "build" / "release"))
 PROBE = BUILD / "logits_probe"
 WEIGHTS = BUILD / "weights_probe"
+PROGRAM = BUILD / "mlxcel"
 TOKENS = [(7 * i * i + 3) % 96 for i in range(24)]
 EXACT = 1e-4
 QUICK = 8e-2
@@ -125,8 +126,30 @@ def isas():
                           if flag in flags]
 
 
+def inspect(folder):
+    """What `inspect` says; it knows every tensor and what a step takes."""
+    done = subprocess.run([PROGRAM, "inspect", folder, "--json"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert report["missing_tensors"] == report["unexpected_tensors"] == []
+    assert report["activation_bytes"] > 0, report["unknown"]
+    return report
+
+
+def parameters(config):
+    return sum(value.size for value in weights_of(new_model(config)).values())
+
+
 def check(folder, expected, exact=EXACT):
     log = ""
+    config = json.loads((folder / "config.json").read_text())
+    report = inspect(folder)
+    assert report["parameters"] == parameters(config)
+    # Nothing counts twice: float32 throughout would be four bytes each, norms
+    # are kept as float32 beside what is stored.
+    assert 0 < report["weights_bytes"] <= 4.1 * report["parameters"]
     for backend, route, isa in [("cpu", "directory", i) for i in isas()] + [
             ("cpu", "weights", None), ("graph", "directory", None),
             ("graph", "weights", None)]:

@@ -434,3 +434,50 @@ def test_many_shards_and_tensors_are_quick(tmp_path):
     print(f"30 shards, 100000 tensors: {used * 1e3:.0f} ms of processor time, "
           f"{passed * 1e3:.0f} ms passed")
     assert used < 0.150, times
+
+
+def test_recommended_quantisation_is_the_widest_that_fits(tmp_path):
+    config = {"model_type": "llama", "hidden_size": 1024,
+              "num_hidden_layers": 8, "num_attention_heads": 16,
+              "num_key_value_heads": 4, "intermediate_size": 4096,
+              "vocab_size": 32000, "rms_norm_eps": 1e-6,
+              "max_position_embeddings": 4096}
+    path = folder(tmp_path / "model", config)
+    # No file has weights yet, and headroom counts for nothing here.
+    environment = {"MLXCEL_HEADROOM_FACTOR": "3"}
+
+    def recommend(limit):
+        return inspect(path, "--recommend-quant", "-n", "512",
+                       MLXCEL_MEMORY_LIMIT=str(limit), **environment)
+
+    report = recommend("64G")
+    choices = {c["format"]: c for c in report["quantisations"]}
+    assert list(choices) == ["bf16"] + [
+        f"affine {bits}-bit group 64" for bits in (8, 6, 5, 4, 3, 2)]
+    assert report["recommended_quantisation"] == "bf16"
+    needs = [c["net_bytes"] for c in report["quantisations"]]
+    assert needs == sorted(needs, reverse=True)
+    # 4 bits and two bf16 a group of 64 are 4.5 bits a value.
+    matrices = 2 * 32000 * 1024 + 8 * (
+        2 * 1024 * 1024 + 2 * 256 * 1024 + 3 * 4096 * 1024)
+    assert abs(choices["affine 4-bit group 64"]["weights_bytes"]
+               - matrices * 4.5 / 8) < 0.01 * matrices
+    for choice in report["quantisations"]:
+        at = recommend(choice["net_bytes"])
+        assert at["recommended_quantisation"] == choice["format"]
+        below = recommend(choice["net_bytes"] - 1)
+        assert below["recommended_quantisation"] != choice["format"]
+    assert recommend(1 << 20)["recommended_quantisation"] is None
+    limit = str(choices["affine 6-bit group 64"]["net_bytes"])
+    text = run("inspect", path, "--recommend-quant", "-n", "512",
+               MLXCEL_MEMORY_LIMIT=limit, **environment).text
+    assert ("recommended: affine 6-bit group 64 (mlxcel convert --q-bits 6 "
+            "--q-group-size 64)") in text
+
+
+def test_recommended_quantisation_of_what_cannot_run(tmp_path):
+    path = folder(tmp_path / "model", {"model_type": "deepseek_v3"})
+    report = inspect(path, "--recommend-quant")
+    assert report["quantisations"] == []
+    assert report["recommended_quantisation"] is None
+    assert "unknown" in run("inspect", path, "--recommend-quant").text

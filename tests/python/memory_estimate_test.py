@@ -7,9 +7,11 @@ and activations, before any headroom, must be within 5 % + 50 MB of it.
 
 import json
 import shutil
+import struct
 
 import pytest
-from mlxcel_program import needs_program, run, smollm2  # noqa: F401
+from mlxcel_program import (needs_program, run, smollm2,  # noqa: F401
+                            write_safetensors)
 
 pytestmark = needs_program
 
@@ -115,3 +117,44 @@ def test_small(name, tmp_path):
 @pytest.mark.parametrize("name", LARGE)
 def test_large(name, tmp_path):
     synthetic_case(name, LARGE, tmp_path)
+
+
+def fp8_blocks(source, path):
+    """The same checkpoint with every projection in FP8 blocks."""
+    raw = (source / "model.safetensors").read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:8 + size])
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = (8 + size + at for at in entry["data_offsets"])
+        if "_proj.weight" not in name:
+            tensors[name] = entry["dtype"], entry["shape"], raw[begin:end]
+            continue
+        rows, cols = entry["shape"]
+        # Any codes but NaN (0x7f, 0xff) will do.
+        codes = bytes(i % 120 for i in range(997)) * (rows * cols // 997 + 1)
+        blocks = [-(-rows // 128), -(-cols // 128)]
+        tensors[name] = "F8_E4M3", [rows, cols], codes[:rows * cols]
+        tensors[name + "_scale_inv"] = "F32", blocks, (
+            struct.pack("<f", 1e-4) * (blocks[0] * blocks[1]))
+    path.mkdir()
+    write_safetensors(path / "model.safetensors", tensors)
+    settings = json.loads((source / "config.json").read_text())
+    settings["quantization_config"] = {
+        "quant_method": "fp8", "weight_block_size": [128, 128]}
+    (path / "config.json").write_text(json.dumps(settings))
+
+
+def test_converted_at_load(tmp_path):
+    """FP8 blocks become mxfp8 in memory; the file's pages do not stay."""
+    settings = config("qwen3", 1024, 12, 16, 4, 3072, 32000, head_dim=64,
+                      **TIED)
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    made = run("synth", tmp_path / "config.json", tmp_path / "dense",
+               timeout=300)
+    assert made.status == 0, made.err
+    fp8_blocks(tmp_path / "dense", tmp_path / "model")
+    shutil.rmtree(tmp_path / "dense")
+    check("qwen3 FP8 blocks, converted at load",
+          *measure(tmp_path / "model", 256, 16, []))

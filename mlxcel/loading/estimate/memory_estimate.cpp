@@ -3,78 +3,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "mlxcel/config/config.h"
 #include "mlxcel/core/error.h"
+#include "mlxcel/core/log.h"
 #include "mlxcel/core/numbers.h"
-#include "mlxcel/loading/config_backed.h"
+#include "mlxcel/loading/estimate/hollow_weights.h"
 #include "mlxcel/loading/estimate/kv_need.h"
 #include "mlxcel/loading/estimate/weight_summary.h"
-#include "mlxcel/loading/load_request.h"
-#include "mlxcel/weights/tied_embeddings.h"
 
 namespace mlxcel {
 
 namespace {
-
-/// A tensor whose bytes nobody asks for.
-class HollowSource : public WeightSource {
- public:
-  std::span<const std::byte> bytes() const override {
-    fail(ErrorCode::internal, "[estimate] the bytes of a tensor were read");
-  }
-  std::string origin() const override {
-    return "the checkpoint";
-  }
-};
-
-// The tensors of the table that the listing has, without bytes.
-WeightMap hollow_weights(
-    const TensorTable& table, const TensorListing& listing
-) {
-  WeightMap weights;
-  weights.origin = "the checkpoint";
-  auto take = [&](const std::string& name) {
-    if (const TensorEntry* entry = listing.entry(name)) {
-      Weight weight;
-      weight.dtype = entry->dtype;
-      weight.shape = entry->shape;
-      weight.source = std::make_shared<HollowSource>();
-      weights.insert(name, std::move(weight));
-    }
-  };
-  constexpr std::string_view kWeight = ".weight";
-  for (const TensorSpec& spec : table) {
-    take(spec.name);
-    if (spec.name.ends_with(kWeight)) {
-      std::string path = spec.name.substr(0, spec.name.size() - kWeight.size());
-      take(path + ".scales");
-      take(path + ".biases");
-    }
-  }
-  return weights;
-}
 
 /// The model on a meter.
 class MeteredModel {
  public:
   MeteredModel(
       const CheckpointOutline& checkpoint,
-      const TensorTable& table,
       const MemoryRequest& request,
       std::shared_ptr<backend::Meter> meter
   )
       : request_(request), meter_(std::move(meter)) {
-    WeightMap weights = hollow_weights(table, *checkpoint.listing);
-    restore_tied_embeddings(checkpoint.config, weights);
-    QuantConfig quantization = QuantConfig::from_config(checkpoint.config);
-    // Shapes win; warnings of what they contradict are the load's to give.
-    quantization.declared = false;
+    LogPause pause;  // the load will say it
+    WeightMap weights = prepared_hollow_weights(
+        *checkpoint.listing, checkpoint.config, DeviceFacts{}
+    );
     model_ = checkpoint.entry.family->build({
         text_config(checkpoint.config),
         weights,
-        std::move(quantization),
+        QuantConfig::from_config(checkpoint.config),
         meter_,
     });
     pool_ = meter_->make_pool(model_->state_layout(), 0);
@@ -175,9 +133,7 @@ bool estimate_built(
     return false;
   }
   try {
-    TensorTable table =
-        checkpoint.entry.family->tensors(text_config(checkpoint.config));
-    MeteredModel model(checkpoint, table, request, meter);
+    MeteredModel model(checkpoint, request, meter);
     backend::MemoryUse use = model.run();
     estimate.weights = Figure::of(
         use.weights + use.prepared,

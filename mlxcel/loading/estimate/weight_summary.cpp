@@ -241,29 +241,17 @@ WeightSummary summarize_weights(
   return summary;
 }
 
-TableDifference compare_with_table(
-    const TensorTable& table, const TensorListing& listing
-) {
-  TableDifference difference;
-  std::unordered_set<std::string> expected;
-  for (const TensorSpec& tensor : table) {
-    if (tensor.required && listing.entry(tensor.name) == nullptr) {
-      difference.missing.push_back(tensor.name);
-    }
-    expected.insert(tensor.name);
-    if (tensor.role == TensorRole::matrix && tensor.name.ends_with(kWeight)) {
-      std::string path = module_of(tensor.name, kWeight);
-      expected.insert(path + std::string(kScales));
-      expected.insert(path + std::string(kBiases));
+uint64_t count_parameters(const TensorTable& table, const WeightMap& weights) {
+  uint64_t sum = 0;
+  std::unordered_set<const WeightSource*> seen;
+  for (const TensorSpec& spec : table) {
+    const Weight* weight = weights.find(spec.name);
+    if (weight != nullptr && spec.role != TensorRole::unused &&
+        seen.insert(weight->source.get()).second) {
+      sum += elements(spec.shape);
     }
   }
-  for (const TensorEntry& entry : listing.tensors()) {
-    if (!expected.contains(entry.name)) {
-      difference.unexpected.push_back(entry.name);
-    }
-  }
-  std::sort(difference.unexpected.begin(), difference.unexpected.end());
-  return difference;
+  return sum;
 }
 
 TensorListing imagine_tensors(
@@ -271,6 +259,9 @@ TensorListing imagine_tensors(
 ) {
   Imagination out;
   for (const TensorSpec& spec : table) {
+    if (spec.role == TensorRole::unused) {
+      continue;
+    }
     QuantConfig::Override how;
     how.dense = true;
     if (quantization.declared && spec.name.ends_with(kWeight)) {

@@ -37,15 +37,9 @@ WeightSummary summarize_weights(
     const TensorTable* table
 );
 
-/// How a checkpoint's tensors differ from its family's table.
-struct TableDifference {
-  std::vector<std::string> missing;     // required ones
-  std::vector<std::string> unexpected;  // known to nobody, never read
-};
-
-TableDifference compare_with_table(
-    const TensorTable& table, const TensorListing& listing
-);
+/// Values of the table's tensors that the checkpoint has, as many as they are
+/// without quantisation; those of a tied head count once.
+uint64_t count_parameters(const TensorTable& table, const WeightMap& weights);
 
 /// The tensors of a table as a checkpoint of that quantisation would store
 /// them: what `synth` writes, and what a config alone promises.

@@ -35,13 +35,7 @@ std::unique_ptr<LanguageModel> build_decoder(
     const nn::TensorNames& names,
     const BuildInput& input
 ) {
-  TensorTable table = nn::decoder_tensors(spec, names);
-  if (spec.head.tied) {
-    // Restored or stored beside the embedding: known, but not needed.
-    table.push_back({names.head + ".weight", {}, TensorRole::matrix, false, {}}
-    );
-  }
-  check_tensors(table, input.weights);
+  check_tensors(nn::decoder_tensors(spec, names), input.weights);
   return std::make_unique<DecoderModel>(std::make_unique<nn::Decoder>(
       spec, names, input.weights, input.quantization, input.backend
   ));

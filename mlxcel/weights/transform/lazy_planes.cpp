@@ -52,6 +52,9 @@ class Planes {
         );
       }
     }
+    for (const Weight& input : inputs_) {
+      input.source->release();
+    }
     memory_ = std::move(memory);
     make_ = nullptr;
     inputs_.clear();

@@ -135,23 +135,11 @@ TEST(WeightSummary, PlanesWithoutCodesAreTensors) {
   EXPECT_EQ(summary.formats[0].tensors, 3u);
 }
 
-TEST(WeightSummary, MissingAndUnexpected) {
-  TensorTable table = {
-      {"a.weight", {2, 64}},
-      {"b.weight", {2}, TensorRole::vector},
-      {"c.weight", {2}, TensorRole::vector, false}};
-  TensorListing listing;
-  for (const char* name : {"a.weight", "a.scales", "a.biases", "b.scales"}) {
-    listing.add(entry(name, DType::u8, {1}, 1));
-  }
-  TableDifference difference = compare_with_table(table, listing);
-  EXPECT_EQ(difference.missing, std::vector<std::string>{"b.weight"});
-  EXPECT_EQ(difference.unexpected, std::vector<std::string>{"b.scales"});
-}
-
 TEST(WeightSummary, ImaginedTensorsHaveTheBytesOfTheirFormat) {
   TensorTable table = {
-      {"a.weight", {8, 256}}, {"n.weight", {256}, TensorRole::vector}};
+      {"a.weight", {8, 256}},
+      {"n.weight", {256}, TensorRole::vector},
+      {"head.weight", {}, TensorRole::unused, false}};
   QuantConfig declared;
   EXPECT_EQ(imagine_tensors(table, declared, DType::bf16).bytes(), 4608u);
   declared.declared = true;

@@ -52,6 +52,29 @@ TEST(TensorTable, ThousandsOfMissingTensorsAreCutShort) {
   );
 }
 
+TEST(TensorTable, MissingAndUnexpected) {
+  TensorTable table = kTable;
+  table.push_back({"head.weight", {}, TensorRole::unused, false});
+  TableDifference difference = compare_with_table(
+      table,
+      map_of(
+          {"a.weight",
+           "a.scales",
+           "a.global_scale",
+           "a.bias",
+           "head.weight",
+           "head.scales",
+           "norm.scales",
+           "b.weight"}
+      )
+  );
+  EXPECT_EQ(difference.missing, std::vector<std::string>{"norm.weight"});
+  EXPECT_EQ(
+      difference.unexpected,
+      (std::vector<std::string>{"b.weight", "norm.scales"})
+  );
+}
+
 TEST(TensorTable, UnexpectedTensorsAreToldOnce) {
   LogCapture log;
   check_tensors(
