@@ -136,6 +136,7 @@ void print_json(
     const Checkpoint& checkpoint,
     const Bytes& bytes,
     const BenchOptions& options,
+    const Sample& first,
     const std::vector<Sample>& samples
 ) {
   nlohmann::ordered_json out;
@@ -153,6 +154,8 @@ void print_json(
     value *= 1e-9;
   }
   out["read_bandwidth_gb_s"] = bandwidth;
+  out["first_prefill_tok_s"] = first.prefill;
+  out["first_decode_tok_s"] = first.decode;
   out["weight_bytes"] = bytes.weights;
   out["decode_bytes_per_token"] = bytes.per_token;
   out["load_s"] = checkpoint.load_seconds;
@@ -166,7 +169,7 @@ void run(const BenchOptions& options) {
   load.tokenizer = false;
   Checkpoint checkpoint = load_model(directory, load);
   Engine engine(*checkpoint.model.model, options.prompt + options.generate + 1);
-  measure(engine, options);  // warms up
+  Sample first = measure(engine, options);  // and warms up
   // Before the bandwidth is measured, which takes memory of its own.
   Bytes bytes;
   bytes.resident = os::peak_resident_bytes();
@@ -178,7 +181,7 @@ void run(const BenchOptions& options) {
   bytes.weights = weight_bytes(checkpoint.model.directory);
   bytes.per_token =
       bytes.weights + engine.state_bytes(options.prompt + options.generate / 2);
-  options.json ? print_json(checkpoint, bytes, options, samples)
+  options.json ? print_json(checkpoint, bytes, options, first, samples)
                : print_text(checkpoint, bytes, options, samples);
 }
 

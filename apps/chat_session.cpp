@@ -162,7 +162,9 @@ GenerateResult ChatSession::reply(
     const std::function<void(std::string_view)>& emit
 ) {
   InterruptScope scope;
+  double start = os::now();
   std::vector<int32_t> tokens = prompt(conversation);
+  double encoded = os::now();
   bool print_ids = os::environment("MLXCEL_PRINT_TOKEN_IDS") != nullptr;
   if (print_ids) {
     print_token_ids("prompt", tokens);
@@ -178,6 +180,17 @@ GenerateResult ChatSession::reply(
   );
   if (print_ids) {
     print_token_ids("generated", result.tokens);
+  }
+  if (os::environment("MLXCEL_PROFILE_TTFT") != nullptr) {
+    log_info(fmt::format(
+        "[TTFT] generate setup={:.1f}ms prefill={:.1f}ms decode={:.1f}ms "
+        "prompt={} tokens={}",
+        1e3 * (encoded - start),
+        1e3 * result.prompt_seconds,
+        1e3 * result.decode_seconds,
+        result.prompt_tokens,
+        result.tokens.size()
+    ));
   }
   return result;
 }

@@ -73,6 +73,12 @@ struct Epilogue {
   const Tensor* residual = nullptr;
 };
 
+/// What a backend has made resident.
+struct Resident {
+  uint64_t bytes = 0;
+  int64_t tensors = 0;
+};
+
 /// Operations that a backend may lack for a format.
 enum class Operation : uint8_t { linear, embed, norm, attend, logits };
 
@@ -108,9 +114,9 @@ class Backend {
   virtual std::shared_ptr<const PreparedAttention> prepare_attention(
       const AttentionSpec& spec
   ) = 0;
-  /// Reads ahead or uploads what was prepared and throws if that fails: the
-  /// end of a materialisation scope.
-  virtual void materialize() = 0;
+  /// Reads ahead or uploads what was prepared since the last call and throws
+  /// if that fails: the end of a materialisation scope.
+  virtual Resident materialize() = 0;
 
   virtual std::unique_ptr<StatePool> make_pool(
       const StateLayout& layout, int64_t blocks

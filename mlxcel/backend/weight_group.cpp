@@ -14,4 +14,14 @@ int64_t WeightGroup::cols() const {
   return parts.empty() ? 0 : parts.front().cols;
 }
 
+std::vector<const Weight*> planes_of(const LinearWeight& weight) {
+  std::vector<const Weight*> planes = {&weight.codes};
+  for (const auto* plane : {&weight.scales, &weight.biases, &weight.bias}) {
+    if (*plane) {
+      planes.push_back(&**plane);
+    }
+  }
+  return planes;
+}
+
 }  // namespace mlxcel::backend

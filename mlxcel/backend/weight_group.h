@@ -19,6 +19,9 @@ struct WeightGroup {
   int64_t cols() const;  // input features
 };
 
+/// The planes that the matrix has, its layer bias among them.
+std::vector<const Weight*> planes_of(const LinearWeight& weight);
+
 /// A group as a backend wants it: on cpu views of the mapped file, on graph
 /// MLX arrays, on a GPU uploaded planes. Keeps the sources alive.
 class PreparedLinear {

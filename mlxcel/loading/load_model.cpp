@@ -79,11 +79,11 @@ LoadRequest detect(const std::string& directory, const LoadOptions& options) {
   };
 }
 
-void report_times(
+void report_load(
     const backend::Backend& backend,
     const std::string& directory,
     double total,
-    const MaterializeTimes& times
+    const MaterializeReport& report
 ) {
   log_debug(fmt::format("{} on {}", directory, backend.describe()));
   if (os::environment("MLXCEL_PROFILE_TTFT") == nullptr) {
@@ -91,12 +91,13 @@ void report_times(
   }
   log_info(fmt::format(
       "[TTFT] load total={:.1f}ms construct={:.1f}ms materialize={:.1f}ms "
-      "bytes={} mode={}",
+      "bytes={} tensors={} mode={}",
       1e3 * total,
-      1e3 * times.construct,
-      1e3 * times.materialize,
-      weight_bytes(directory),
-      materialization_mode() == Materialization::lazy ? "lazy" : "eager"
+      1e3 * report.construct,
+      1e3 * report.materialize,
+      report.resident.bytes,
+      report.resident.tensors,
+      report.mode == Materialization::lazy ? "lazy" : "eager"
   ));
 }
 
@@ -145,9 +146,9 @@ Checkpoint load_model(const std::string& path, const LoadOptions& options) {
     });
   }
   ModelLoadPolicy policy = model_load_policy(request.entry.type);
-  MaterializeTimes times;
+  MaterializeReport report;
   std::unique_ptr<LanguageModel> model = with_weight_materialization(
-      *request.backend, [&] { return build_from_dir(policy, request); }, times
+      *request.backend, [&] { return build_from_dir(policy, request); }, report
   );
   Checkpoint checkpoint{
       LoadedModel{
@@ -166,7 +167,7 @@ Checkpoint load_model(const std::string& path, const LoadOptions& options) {
       directory, request.config, checkpoint.tokenizer.get()
   );
   checkpoint.load_seconds = os::now() - start;
-  report_times(*request.backend, directory, checkpoint.load_seconds, times);
+  report_load(*request.backend, directory, checkpoint.load_seconds, report);
   return checkpoint;
 }
 
@@ -176,11 +177,11 @@ LoadedModel load_model_from_weights(
   std::string directory = model_directory(path);
   LoadRequest request = detect(directory, options);
   ModelLoadPolicy policy = model_load_policy(request.entry.type);
-  MaterializeTimes times;
+  MaterializeReport report;
   std::unique_ptr<LanguageModel> model = with_weight_materialization(
       *request.backend,
       [&] { return build_from_weights(policy, request, std::move(weights)); },
-      times
+      report
   );
   return {
       request.entry.type,

@@ -29,16 +29,17 @@ Materialization materialization_mode() {
 std::unique_ptr<LanguageModel> with_weight_materialization(
     backend::Backend& backend,
     const std::function<std::unique_ptr<LanguageModel>()>& load,
-    MaterializeTimes& times
+    MaterializeReport& report
 ) {
   double start = os::now();
   std::unique_ptr<LanguageModel> model = load();
   double built = os::now();
-  times.construct = built - start;
-  if (materialization_mode() == Materialization::eager) {
-    backend.materialize();
+  report.construct = built - start;
+  report.mode = materialization_mode();
+  if (report.mode == Materialization::eager) {
+    report.resident = backend.materialize();
   }
-  times.materialize = os::now() - built;
+  report.materialize = os::now() - built;
   return model;
 }
 

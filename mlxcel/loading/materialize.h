@@ -16,9 +16,11 @@ enum class Materialization { eager, lazy };
 /// warning and the default.
 Materialization materialization_mode();
 
-struct MaterializeTimes {
+struct MaterializeReport {
+  Materialization mode = Materialization::eager;
   double construct = 0;    // seconds
   double materialize = 0;  // seconds
+  backend::Resident resident;
 };
 
 /// Runs a family's loader, then makes the weights that the model kept
@@ -27,7 +29,7 @@ struct MaterializeTimes {
 std::unique_ptr<LanguageModel> with_weight_materialization(
     backend::Backend& backend,
     const std::function<std::unique_ptr<LanguageModel>()>& load,
-    MaterializeTimes& times
+    MaterializeReport& report
 );
 
 }  // namespace mlxcel

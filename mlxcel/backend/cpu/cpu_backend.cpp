@@ -16,6 +16,8 @@ namespace {
 // Values below which one thread is done before a second has started.
 constexpr int64_t kParallelValues = 1 << 15;
 constexpr int64_t kGrainValues = 1 << 13;
+// What one call reads ahead.
+constexpr size_t kPrefaultBytes = 8 << 20;
 
 class CpuEmbedding : public EmbeddingSource {
  public:
@@ -129,19 +131,15 @@ bool CpuBackend::supports(Operation operation, const WeightFormat& format)
 }
 
 void CpuBackend::keep(const Weight& weight) {
-  if (std::find(sources_.begin(), sources_.end(), weight.source) ==
-      sources_.end()) {
+  if (known_sources_.insert(weight.source.get()).second) {
     sources_.push_back(weight.source);
     unread_.push_back(weight.bytes());
   }
 }
 
 void CpuBackend::keep(const LinearWeight& weight) {
-  keep(weight.codes);
-  for (const auto* plane : {&weight.scales, &weight.biases, &weight.bias}) {
-    if (*plane) {
-      keep(**plane);
-    }
+  for (const Weight* plane : planes_of(weight)) {
+    keep(*plane);
   }
 }
 
@@ -219,14 +217,42 @@ void CpuBackend::check_weights() {
   }
 }
 
-void CpuBackend::materialize() {
+Resident CpuBackend::materialize() {
+  Resident resident;
+  resident.tensors = static_cast<int64_t>(unread_.size());
+  // Planes follow each other in the file: few long runs, cut for all threads.
+  std::sort(unread_.begin(), unread_.end(), [](auto a, auto b) {
+    return a.data() < b.data();
+  });
+  std::vector<std::span<const std::byte>> pieces;
   for (std::span<const std::byte> bytes : unread_) {
-    if (!bytes.empty()) {
-      os::will_need(bytes.data(), bytes.size());
+    resident.bytes += bytes.size();
+    while (!bytes.empty()) {
+      bool follows =
+          !pieces.empty() && pieces.back().size() < kPrefaultBytes &&
+          pieces.back().data() + pieces.back().size() == bytes.data();
+      if (!follows) {
+        pieces.push_back(bytes.first(0));
+      }
+      size_t taken =
+          std::min(bytes.size(), kPrefaultBytes - pieces.back().size());
+      pieces.back() = {pieces.back().data(), pieces.back().size() + taken};
+      bytes = bytes.subspan(taken);
     }
   }
+  pool_.parallel_for(
+      static_cast<int64_t>(pieces.size()),
+      1,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          std::span<const std::byte> piece = pieces[static_cast<size_t>(i)];
+          os::will_need(piece.data(), piece.size());
+        }
+      }
+  );
   unread_.clear();
   check_weights();
+  return resident;
 }
 
 std::unique_ptr<StatePool> CpuBackend::make_pool(

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "mlxcel/backend/backend.h"
@@ -55,7 +56,7 @@ class CpuBackend : public Backend {
   std::shared_ptr<const PreparedAttention> prepare_attention(
       const AttentionSpec& spec
   ) override;
-  void materialize() override;
+  Resident materialize() override;
 
   std::unique_ptr<StatePool> make_pool(
       const StateLayout& layout, int64_t blocks
@@ -115,6 +116,7 @@ class CpuBackend : public Backend {
   std::vector<std::shared_ptr<RopeTable>> ropes_;
   // What was prepared, each source once; bytes not yet read ahead.
   std::vector<std::shared_ptr<const WeightSource>> sources_;
+  std::unordered_set<const WeightSource*> known_sources_;
   std::vector<std::span<const std::byte>> unread_;
   std::string broken_;  // why the weights can't be used any more
 };

@@ -48,7 +48,9 @@ class CpuMeter : public Meter {
   std::shared_ptr<const PreparedAttention> prepare_attention(
       const AttentionSpec& spec
   ) override;
-  void materialize() override {}
+  Resident materialize() override {
+    return {};
+  }
   /// Its blocks are counted and have no memory.
   std::unique_ptr<StatePool> make_pool(
       const StateLayout& layout, int64_t blocks

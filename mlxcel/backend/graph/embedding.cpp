@@ -131,6 +131,7 @@ std::shared_ptr<const EmbeddingSource> GraphBackend::prepare_embedding(
   try {
     Planes planes = make_planes(table);
     note_activation(planes.type);
+    count(table);
     mx::Dtype type = numerics_.exact ? mx::float32 : planes.type;
     return std::make_shared<GraphEmbedding>(
         std::move(planes), table.rows, table.cols, type, stream_

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
+#include "mlxcel/backend/graph/device_copy.h"
 #include "mlxcel/backend/graph/linear.h"
 #include "mlxcel/backend/graph/planes.h"
 #include "mlxcel/core/error.h"
@@ -186,7 +188,22 @@ std::shared_ptr<const PreparedVector> GraphBackend::prepare_vector(
   );
 }
 
-void GraphBackend::materialize() {
+void GraphBackend::count(const LinearWeight& weight) {
+  for (const Weight* plane : planes_of(weight)) {
+    resident_.bytes += plane->bytes().size();
+    ++resident_.tensors;
+  }
+}
+
+void GraphBackend::finish_copies() {
+  try {
+    finish_device_copies();
+  } catch (...) {
+    rethrow("[graph] " + device_);
+  }
+}
+
+Resident GraphBackend::materialize() {
   for (Pending& pending : pending_) {
     try {
       mx::eval(pending.value);
@@ -205,6 +222,8 @@ void GraphBackend::materialize() {
     }
   }
   pending_.clear();
+  finish_copies();
+  return std::exchange(resident_, {});
 }
 
 std::unique_ptr<StatePool> GraphBackend::make_pool(
@@ -222,6 +241,7 @@ void GraphBackend::begin(const Batch& batch, StatePool& pool) {
   }
   check_rows(batch);
   check_positions(batch, *own);
+  finish_copies();  // of what was prepared outside a materialisation scope
   positions_ = int_array(batch.positions);
   logit_rows_ = int_array(batch.logit_rows);
   batch_ = &batch;

@@ -54,7 +54,7 @@ class GraphBackend final : public Backend {
   std::shared_ptr<const PreparedAttention> prepare_attention(
       const AttentionSpec& spec
   ) override;
-  void materialize() override;
+  Resident materialize() override;
   std::unique_ptr<StatePool> make_pool(
       const StateLayout& layout, int64_t blocks
   ) override;
@@ -95,6 +95,8 @@ class GraphBackend final : public Backend {
   void evaluate(std::vector<mx::array> arrays, const std::string& what);
   /// Remembers the type that activations take from a matrix of type `dtype`.
   void note_activation(mx::Dtype dtype);
+  void count(const LinearWeight& weight);
+  void finish_copies();
   mx::Dtype activation() const;
   /// Whether quantised products are computed in float32 and then rounded.
   bool wide_products() const;
@@ -110,7 +112,9 @@ class GraphBackend final : public Backend {
     mx::array value;
     std::shared_ptr<const WeightSource> source;
   };
-  std::vector<Pending> pending_;  // prepared since the last materialize()
+  // Prepared since the last materialize().
+  std::vector<Pending> pending_;
+  Resident resident_;
 
   const Batch* batch_ = nullptr;
   GraphStatePool* pool_ = nullptr;

@@ -228,6 +228,7 @@ std::shared_ptr<const PreparedLinear> GraphBackend::prepare_linear(
         pending_.push_back({weight.path + plane, a, source.source});
       };
       note_activation(planes.type);
+      count(weight);
       if (dense && numerics_.exact) {
         widen(planes.codes, weight.codes, ".weight");
       }

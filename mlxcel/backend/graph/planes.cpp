@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "mlxcel/backend/graph/device_copy.h"
 #include "mlxcel/core/error.h"
 
 namespace mlxcel::backend::graph {
@@ -124,6 +125,9 @@ mx::array plane(const Weight& weight, const std::string& name) {
   auto address = reinterpret_cast<uintptr_t>(bytes.data());
   if (can_borrow() && address % mx::size_of(dtype) == 0) {
     return borrow(bytes.data(), shape, dtype, weight.source);
+  }
+  if (auto there = copy_to_device(bytes, shape, dtype)) {
+    return *there;
   }
   return copy(bytes, shape, dtype);
 }

@@ -23,8 +23,8 @@ mx::ShapeElem dimension(int64_t size, const std::string& name);
 bool can_borrow();
 
 /// The weight as an MLX array of its own type: in place if can_borrow() and
-/// the bytes are aligned to the element, otherwise copied. Keeps the source
-/// alive.
+/// the bytes are aligned to the element, otherwise copied, to the device where
+/// that has memory of its own (device_copy.h). Keeps the source alive.
 mx::array plane(const Weight& weight, const std::string& name);
 
 }  // namespace mlxcel::backend::graph
