@@ -117,6 +117,7 @@ class DeviceCopies {
   void send(std::span<const std::byte> bytes, void* to) {
     std::lock_guard lock(mutex_);
     if (stream_ == nullptr) {
+      pinned_ = pinned_wanted();
       check(
           cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
           "cudaStreamCreate"
@@ -150,7 +151,6 @@ class DeviceCopies {
     buffers_ = {};
     cudaStreamDestroy(stream_);
     stream_ = nullptr;
-    pinned_ = pinned_wanted();
     check(status, "copying weights to the device");
   }
 
@@ -169,7 +169,7 @@ class DeviceCopies {
   cudaStream_t stream_ = nullptr;
   std::array<std::unique_ptr<PinnedBuffer>, kBuffers> buffers_;
   size_t turn_ = 0;
-  bool pinned_ = pinned_wanted();
+  bool pinned_ = false;
 };
 
 }  // namespace
