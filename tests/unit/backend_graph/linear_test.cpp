@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "mlxcel/backend/factory.h"
 #include "mlxcel/core/error.h"
 #include "tests/unit/backend_graph/support/reference.h"
 #include "tests/unit/backend_graph/support/session.h"
@@ -215,7 +216,17 @@ class ChangingSource final : public WeightSource {
   size_t offset_;
 };
 
-// The payload changes after it was prepared: only a view of it can tell.
+bool built_for_cpu_alone() {
+  for (const backend::BackendFactory& built : backend::built_backends()) {
+    if (built.name == "graph") {
+      return built.devices().size() == 1;
+    }
+  }
+  return false;
+}
+
+// The payload changes after it was prepared: only a view of it can tell. A
+// build for a GPU copies.
 TEST(GraphLinear, ReadsAlignedPayloadsInPlace) {
   for (size_t offset : {0, 1}) {
     auto source = std::make_shared<ChangingSource>(offset);
@@ -233,7 +244,8 @@ TEST(GraphLinear, ReadsAlignedPayloadsInPlace) {
     std::vector<float> out = session.alone(1, [&](Backend& b) {
       return b.linear(*weight, b.import_rows(x, 1, 64), {});
     });
-    EXPECT_EQ(out[0], offset == 0 ? 128.0F : 64.0F);
+    bool in_place = offset == 0 && built_for_cpu_alone();
+    EXPECT_EQ(out[0], in_place ? 128.0F : 64.0F);
   }
 }
 
