@@ -11,6 +11,7 @@
 #include "mlxcel/backend/state.h"
 #include "mlxcel/backend/tensor.h"
 #include "mlxcel/backend/weight_group.h"
+#include "mlxcel/core/device_facts.h"
 
 namespace mlxcel::backend {
 
@@ -71,6 +72,9 @@ struct Epilogue {
   std::optional<Activation> gate;
   /// Added to the output. [T, rows]
   const Tensor* residual = nullptr;
+  /// Activations are multiplied as they are, not rounded to 8 bits: for scores
+  /// by which something is chosen.
+  bool precise = false;
 };
 
 /// What a backend has made resident.
@@ -79,8 +83,24 @@ struct Resident {
   int64_t tensors = 0;
 };
 
+/// How the scores of a router become experts and their weights: the `chosen`
+/// largest of softmax(scores); of equal ones those of the lowest numbers.
+struct RouterSpec {
+  int64_t experts = 0;
+  int64_t chosen = 0;      // of each row
+  bool normalize = false;  // the weights of a row are made to sum to 1
+};
+
+/// Which experts each row of a step goes to, and with which weights.
+class Routing {
+ public:
+  virtual ~Routing() = default;
+  int64_t rows = 0;
+  int64_t chosen = 0;
+};
+
 /// Operations that a backend may lack for a format.
-enum class Operation : uint8_t { linear, embed, norm, attend, logits };
+enum class Operation : uint8_t { linear, embed, norm, attend, logits, experts };
 
 /// The operations that a model is made of, on handles. Calls between begin()
 /// and end() make up one step; segments, lengths and block tables are in the
@@ -96,6 +116,10 @@ class Backend {
   /// "cpu: AVX-512 VNNI, 2 threads".
   virtual std::string describe() const = 0;
   virtual Numerics numerics() const = 0;
+  /// Of the device that runs, for load policies.
+  virtual DeviceFacts device() const {
+    return {};
+  }
   virtual bool supports(Operation operation, const WeightFormat& format)
       const = 0;
 
@@ -113,6 +137,9 @@ class Backend {
   ) = 0;
   virtual std::shared_ptr<const PreparedAttention> prepare_attention(
       const AttentionSpec& spec
+  ) = 0;
+  virtual std::shared_ptr<const PreparedExperts> prepare_experts(
+      const ExpertGroup& group
   ) = 0;
   /// Reads ahead or uploads what was prepared since the last call and throws
   /// if that fails: the end of a materialisation scope.
@@ -146,6 +173,19 @@ class Backend {
   /// Normalises and rotates q and k, appends k and v to the layer's state and
   /// attends causally, for all segments at once. [T, heads * value_dim]
   virtual Tensor attend(const PreparedAttention& layer, const Tensor& qkv) = 0;
+  /// scores [T, experts].
+  virtual std::shared_ptr<const Routing> route(
+      const Tensor& scores, const RouterSpec& spec
+  ) = 0;
+  /// Of each row the sum over its experts of weight * down(f(gate(x)) * up(x)),
+  /// plus `residual`. [T, C]
+  virtual Tensor experts(
+      const PreparedExperts& group,
+      const Routing& routing,
+      const Tensor& x,
+      Activation activation,
+      const Tensor& residual
+  ) = 0;
   virtual Tensor add(const Tensor& a, const Tensor& b) = 0;
   virtual Tensor multiply(const Tensor& x, float factor) = 0;
   /// Sums over ranks; with one rank, x itself.

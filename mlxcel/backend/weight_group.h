@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "mlxcel/weights/expert_stack.h"
 #include "mlxcel/weights/quantization.h"
 
 namespace mlxcel::backend {
@@ -29,6 +30,23 @@ class PreparedLinear {
   virtual ~PreparedLinear() = default;
   int64_t rows = 0;
   int64_t cols = 0;
+};
+
+/// The gated feed-forward parts of a layer's experts.
+struct ExpertGroup {
+  int64_t layer = 0;
+  ExpertStack gate;
+  ExpertStack up;
+  ExpertStack down;
+};
+
+/// A layer's experts as a backend wants them.
+class PreparedExperts {
+ public:
+  virtual ~PreparedExperts() = default;
+  int64_t experts = 0;
+  int64_t inner = 0;  // rows of gate and of up
+  int64_t width = 0;  // of the input and of the output
 };
 
 /// A float32 vector on the backend: a norm's weight, a table of frequencies.

@@ -10,6 +10,8 @@ enum class DeviceKind : uint8_t { cpu, metal, cuda, rocm };
 /// functions of it, so that they can be tested for devices that aren't here.
 struct DeviceFacts {
   DeviceKind kind = DeviceKind::cpu;
+  /// CUDA: 10 * major + minor of the compute capability, 0 if unknown.
+  int compute_capability = 0;
 };
 
 }  // namespace mlxcel

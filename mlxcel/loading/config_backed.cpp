@@ -7,18 +7,6 @@
 
 namespace mlxcel {
 
-namespace {
-
-DeviceFacts device_facts(const LoadRequest& request) {
-  DeviceFacts facts;
-  if (request.backend->name() == "cuda") {
-    facts.kind = DeviceKind::cuda;
-  }
-  return facts;
-}
-
-}  // namespace
-
 std::unique_ptr<LanguageModel> load_config_backed_from_dir(
     const LoadRequest& request
 ) {
@@ -30,7 +18,7 @@ std::unique_ptr<LanguageModel> load_config_backed_from_dir(
 std::unique_ptr<LanguageModel> load_config_backed_from_weights(
     const LoadRequest& request, WeightMap weights
 ) {
-  prepare_text_weights(request.config, device_facts(request), weights);
+  prepare_text_weights(request.config, request.preparation(), weights);
   BuildInput input{
       text_config(request.config),
       weights,

@@ -132,7 +132,7 @@ void look_at_preparation(
     if (table == nullptr && !foreign) {
       return;
     }
-    WeightMap weights = prepared_hollow_weights(listing, config, DeviceFacts{});
+    WeightMap weights = prepared_hollow_weights(listing, config, {});
     WeightSummary loaded =
         summarize_weights(outline_of(weights), quantization, table);
     if (!same_formats(loaded.formats, inspection.weights->formats)) {

@@ -76,6 +76,7 @@ LoadRequest detect(const std::string& directory, const LoadOptions& options) {
       config,
       descriptor(detection.type),
       make_backend(options.backend),
+      options.edits,
   };
 }
 

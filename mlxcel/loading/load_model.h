@@ -10,6 +10,7 @@
 #include "mlxcel/backend/factory.h"
 #include "mlxcel/core/json.h"
 #include "mlxcel/loading/generation_defaults.h"
+#include "mlxcel/loading/preparation.h"
 #include "mlxcel/loading/registry.h"
 #include "mlxcel/models/language_model.h"
 #include "mlxcel/tokenizer/tokenizer.h"
@@ -49,6 +50,8 @@ struct LoadOptions {
   backend::BackendChoice backend;
   /// Whether a tokenizer is needed; without, the directory may lack one.
   bool tokenizer = true;
+  /// Run on the tensors before they are bound (loading/preparation.h).
+  std::vector<WeightEdit> edits;
   /// Called when it is known what the checkpoint is and no weight is read yet;
   /// an exception ends the load. The function that it gets waits for the
   /// tokenizer, which is read meanwhile, if `tokenizer` says so.

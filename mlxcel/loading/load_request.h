@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "mlxcel/backend/backend.h"
 #include "mlxcel/core/json.h"
+#include "mlxcel/loading/preparation.h"
 #include "mlxcel/loading/registry.h"
 
 namespace mlxcel {
@@ -15,6 +17,11 @@ struct LoadRequest {
   Json config;  // sanitised, of the whole checkpoint
   const Descriptor& entry;
   std::shared_ptr<backend::Backend> backend;
+  std::vector<WeightEdit> edits;
+
+  Preparation preparation() const {
+    return {backend->device(), entry.keeps_bf16, edits};
+  }
 };
 
 }  // namespace mlxcel

@@ -20,6 +20,7 @@
 #include "mlxcel/models/text/llama.h"
 #include "mlxcel/models/text/qwen2.h"
 #include "mlxcel/models/text/qwen3.h"
+#include "mlxcel/models/text/qwen3_moe.h"
 
 namespace mlxcel {
 
@@ -28,6 +29,7 @@ namespace {
 constexpr Family kLlama = models::decoder_family<models::llama>();
 constexpr Family kQwen2 = models::decoder_family<models::qwen2>();
 constexpr Family kQwen3 = models::decoder_family<models::qwen3>();
+constexpr Family kQwen3Moe = models::decoder_family<models::qwen3_moe>();
 constexpr Family kGemma = models::decoder_family<models::gemma>();
 
 struct Built {
@@ -40,6 +42,7 @@ constexpr Built kBuilt[] = {
     {ModelType::llama, &kLlama},
     {ModelType::qwen2, &kQwen2},
     {ModelType::qwen3, &kQwen3},
+    {ModelType::qwen3_moe, &kQwen3Moe},
     {ModelType::gemma, &kGemma},
 };
 

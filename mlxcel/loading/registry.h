@@ -82,6 +82,8 @@ struct Descriptor {
   /// What the checkpoint is without its tower; `count`: this row still.
   ModelType text_variant = ModelType::count;
   std::string_view needs;  // sub-configs without which nothing can be built
+  /// Float16 has too little range for it (weights/transform/half_policy.h).
+  bool keeps_bf16 = false;
   Status status = Status::recognised;
   const Family* family = nullptr;  // null unless built
 };

@@ -22,6 +22,15 @@ std::shared_ptr<const backend::PreparedLinear> Binder::linear(
   return backend_.prepare_linear({{matrix(path, rows, cols, bias)}});
 }
 
+ExpertStack Binder::experts(
+    const std::string& path, int64_t experts, int64_t rows, int64_t cols
+) const {
+  ExpertStack stack =
+      bind_experts(weights_, path, experts, rows, cols, quantization_);
+  stack.bias.reset();  // as with matrix()
+  return stack;
+}
+
 BoundNorm Binder::norm(
     const std::string& path, const NormSpec& spec, int64_t width
 ) const {

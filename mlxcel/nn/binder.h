@@ -5,6 +5,7 @@
 
 #include "mlxcel/backend/backend.h"
 #include "mlxcel/nn/spec.h"
+#include "mlxcel/weights/expert_stack.h"
 #include "mlxcel/weights/quantization.h"
 #include "mlxcel/weights/weight_map.h"
 
@@ -45,6 +46,10 @@ class Binder {
   ) const;
   std::shared_ptr<const backend::PreparedLinear> linear(
       const std::string& path, int64_t rows, int64_t cols, bool bias = false
+  ) const;
+  /// `<path>.weight` [experts, rows, cols] and its planes.
+  ExpertStack experts(
+      const std::string& path, int64_t experts, int64_t rows, int64_t cols
   ) const;
   /// `<path>.weight` (and `.bias`) of shape [width].
   BoundNorm norm(const std::string& path, const NormSpec& spec, int64_t width)

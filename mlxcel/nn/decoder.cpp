@@ -3,6 +3,7 @@
 #include "mlxcel/nn/attention.h"
 #include "mlxcel/nn/binder.h"
 #include "mlxcel/nn/mlp.h"
+#include "mlxcel/nn/moe.h"
 
 namespace mlxcel::nn {
 
@@ -10,7 +11,7 @@ namespace {
 
 // One block: norm, mixer, residual; norm, feed-forward, residual.
 using Mixer = std::variant<NoMixer, Attention>;
-using Ffn = std::variant<NoFfn, Mlp>;
+using Ffn = std::variant<NoFfn, Mlp, Moe>;
 
 Mixer bind_mixer(
     const LayerSpec& spec,
@@ -34,6 +35,9 @@ Ffn bind_ffn(
 ) {
   if (const auto* mlp = std::get_if<MlpSpec>(&spec.ffn)) {
     return Mlp(*mlp, width, index, names, binder);
+  }
+  if (const auto* moe = std::get_if<MoeSpec>(&spec.ffn)) {
+    return Moe(*moe, width, index, names, binder);
   }
   return NoFfn{};
 }
@@ -97,6 +101,9 @@ class Layer {
   ) const {
     if (const auto* mlp = std::get_if<Mlp>(&ffn_)) {
       return mlp->forward(backend, ffn_norm_(backend, x), x);
+    }
+    if (const auto* moe = std::get_if<Moe>(&ffn_)) {
+      return moe->forward(backend, ffn_norm_(backend, x), x);
     }
     return x;
   }

@@ -39,12 +39,22 @@ struct MlpSpec {
   bool bias = false;
 };
 
+/// The sum of some of many gated parts, chosen for each token by the softmax
+/// of a router's scores.
+struct MoeSpec {
+  int64_t experts = 0;
+  int64_t chosen = 0;      // of each token
+  int64_t width = 0;       // of one expert
+  bool normalize = false;  // weights of a token sum to 1
+  backend::Activation activation = backend::Activation::silu;
+};
+
 struct NoMixer {};
 struct NoFfn {};
 
 struct LayerSpec {
   std::variant<AttentionSpec, NoMixer> mixer;
-  std::variant<MlpSpec, NoFfn> ffn;
+  std::variant<MlpSpec, MoeSpec, NoFfn> ffn;
   NormSpec norm;  // before the mixer and before the feed-forward part
 };
 

@@ -56,6 +56,22 @@ class TableBuilder {
     matrix(at(names_.down), width, spec.width, Split::columns, spec.bias);
   }
 
+  void operator()(const MoeSpec& spec) {
+    matrix(at(names_.router), spec.experts, width, Split::replicated);
+    auto stack = [&](const std::string& path, int64_t rows, int64_t cols) {
+      table_.push_back(
+          {path + ".weight",
+           {spec.experts, rows, cols},
+           TensorRole::matrix,
+           true,
+           Split::experts}
+      );
+    };
+    stack(at(names_.expert_gate), spec.width, width);
+    stack(at(names_.expert_up), spec.width, width);
+    stack(at(names_.expert_down), width, spec.width);
+  }
+
   void operator()(const NoMixer&) {}
   void operator()(const NoFfn&) {}
 

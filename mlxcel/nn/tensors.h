@@ -22,6 +22,10 @@ struct TensorNames {
   std::string gate = "mlp.gate_proj";
   std::string up = "mlp.up_proj";
   std::string down = "mlp.down_proj";
+  std::string router = "mlp.gate";
+  std::string expert_gate = "mlp.switch_mlp.gate_proj";
+  std::string expert_up = "mlp.switch_mlp.up_proj";
+  std::string expert_down = "mlp.switch_mlp.down_proj";
   std::string ffn_norm = "post_attention_layernorm";
   std::string final_norm = "model.norm";
   std::string head = "lm_head";

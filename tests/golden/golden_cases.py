@@ -23,13 +23,32 @@ def base(model_type, **extra):
     return config
 
 
+def moe(**extra):
+    return base("qwen3_moe", **{
+        "num_experts": 6, "num_experts_per_tok": 2,
+        "moe_intermediate_size": 24, "decoder_sparse_step": 1,
+        "mlp_only_layers": [], "norm_topk_prob": False, "head_dim": 16,
+        **extra})
+
+
+NEAR_TIE = ("a few tokens have two experts with nearly the same score: which "
+            "one is chosen turns on the rounding of activations")
+MOE_CHANGES = {
+    "num_experts": 3, "num_experts_per_tok": 1, "moe_intermediate_size": 20,
+    "decoder_sparse_step": 2, "mlp_only_layers": [0], "head_dim": 12,
+}
+
+
 def case(config, changes=None, **extra):
     """Every key of the config that isn't dead needs a change."""
     dead = DEAD + extra.pop("dead", [])
     all_changes = COMMON | {
         "tie_word_embeddings": not config["tie_word_embeddings"],
         "num_key_value_heads": 2 if config.get("num_key_value_heads") == 1 else 1,
-    } | (changes or {})
+    } | (MOE_CHANGES | {
+        "norm_topk_prob": not config["norm_topk_prob"],
+        "num_experts_per_tok": 2 if config["num_experts_per_tok"] == 1 else 1,
+    } if "num_experts" in config else {}) | (changes or {})
     changes = {key: value for key, value in all_changes.items()
                if key in config and key not in dead}
     missing = set(config) - set(changes) - set(dead)
@@ -184,6 +203,52 @@ CASES = {
         base("qwen3", head_dim=8, attention_bias=True),
         {"head_dim": 16, "attention_bias": False}, oracle="transformers",
         note="mlx-lm ignores attention_bias"),
+
+    # Qwen 3 with experts
+    "qwen3_moe/plain": case(
+        moe(head_dim=16, norm_topk_prob=True), dead=["intermediate_size"]),
+    "qwen3_moe/one_expert_tied": case(
+        moe(hidden_size=40, num_attention_heads=5, num_key_value_heads=1,
+            head_dim=20, num_experts=5, num_experts_per_tok=1,
+            moe_intermediate_size=17, tie_word_embeddings=True),
+        {"head_dim": 8}, dead=["intermediate_size"]),
+    "qwen3_moe/every_expert": case(
+        moe(num_experts=4, num_experts_per_tok=4, head_dim=8),
+        # Weights that sum to 1 already.
+        dead=["intermediate_size", "norm_topk_prob"]),
+    "qwen3_moe/some_layers": case(
+        moe(num_hidden_layers=4, decoder_sparse_step=2, mlp_only_layers=[3],
+            head_dim=8, norm_topk_prob=True),
+        {"num_hidden_layers": 3, "decoder_sparse_step": 1,
+         "mlp_only_layers": []}),
+    "qwen3_moe/affine4_group32": case(
+        moe(hidden_size=64, num_attention_heads=4, head_dim=32,
+            moe_intermediate_size=96, norm_topk_prob=True),
+        {"head_dim": 16}, dead=["intermediate_size"],
+        quantization={"group_size": 32, "bits": 4}),
+    "qwen3_moe/affine6_group64": case(
+        moe(hidden_size=64, num_attention_heads=4, head_dim=32,
+            num_experts=9, num_experts_per_tok=3, moe_intermediate_size=64),
+        {"head_dim": 16, "num_experts_per_tok": 2},
+        dead=["intermediate_size"],
+        quantization={"group_size": 64, "bits": 6}),
+    "qwen3_moe/mxfp4": case(
+        moe(hidden_size=64, num_attention_heads=4, head_dim=32,
+            moe_intermediate_size=96, norm_topk_prob=True),
+        {"head_dim": 16}, dead=["intermediate_size"], int8_bound=0.25,
+        note=NEAR_TIE,
+        quantization={"group_size": 32, "bits": 4, "mode": "mxfp4"}),
+    "qwen3_moe/mxfp8": case(
+        moe(hidden_size=64, num_attention_heads=4, head_dim=32,
+            moe_intermediate_size=96),
+        {"head_dim": 16}, dead=["intermediate_size"],
+        quantization={"group_size": 32, "bits": 8, "mode": "mxfp8"}),
+    "qwen3_moe/nvfp4": case(
+        moe(hidden_size=64, num_attention_heads=4, head_dim=32,
+            moe_intermediate_size=48, norm_topk_prob=True),
+        {"head_dim": 16}, dead=["intermediate_size"], int8_bound=0.25,
+        note=NEAR_TIE,
+        quantization={"group_size": 16, "bits": 4, "mode": "nvfp4"}),
 
     # Gemma
     "gemma/gelu": case(

@@ -276,7 +276,10 @@ TEST_P(Golden, Int8ActivationsStayWithinTheBound) {
     SCOPED_TRACE(runner.name);
     Checkpoint checkpoint = load(directory_.path(), runner);
     auto logits = logits_of(*checkpoint.model.model, case_.tokens);
-    EXPECT_LE(relative_rms(logits, case_.expected), kInt8Bound);
+    EXPECT_LE(
+        relative_rms(logits, case_.expected),
+        case_.info.value("int8_bound", kInt8Bound)
+    );
   }
 }
 
@@ -318,7 +321,9 @@ TEST_P(Golden, EveryTensorMatters) {
     // Shift floats, flip the bits of packed codes.
     for (size_t i = 0; i + 4 <= other.size(); i += 4) {
       if (weight.dtype == DType::f32) {
-        float value = load_le<float>(&other[i]) + (i % 8 == 0 ? 0.5F : -0.5F);
+        // Not all rows alike: scores that grow by the same choose the same.
+        bool up = (static_cast<uint32_t>(i / 4) * 2654435761U >> 20) % 2 == 0;
+        float value = load_le<float>(&other[i]) + (up ? 0.5F : -0.5F);
         std::memcpy(&other[i], &value, 4);
       } else {
         // Scales of one byte: not all by the same power of two.

@@ -88,6 +88,7 @@ def make(path, case):
         "tokens": tokens,
         "changes": case["changes"],
         "dead": case.get("dead", []),
+        **({"int8_bound": case["int8_bound"]} if "int8_bound" in case else {}),
     }, indent=1) + "\n")
     np.save(path / "logits.npy", logits.astype("<f4"))
     print(path.relative_to(HERE), logits.shape, float(np.abs(logits).max()))

@@ -12,6 +12,7 @@ constexpr Bounds kHalfState = {1e-5, 3e-3};
 constexpr Bounds kHalfRows = {1e-6, 6e-3};
 constexpr Bounds kProduct = {1e-5, 2e-2};
 constexpr Bounds kGated = {1e-5, 3e-2};
+constexpr Bounds kExperts = {1e-5, 5e-2};
 constexpr Bounds kSame = {0, 0};
 
 std::vector<Case> affine_cases();
@@ -21,6 +22,7 @@ std::vector<Case> ragged_cases();
 std::vector<Case> merged_cases();
 std::vector<Case> epilogue_cases();
 std::vector<Case> logits_cases();
+std::vector<Case> experts_cases();
 std::vector<Case> embed_cases();
 std::vector<Case> norm_cases();
 std::vector<Case> row_cases();

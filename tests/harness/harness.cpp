@@ -60,6 +60,7 @@ std::vector<Suite> suites() {
       {"linear_merged", merged_cases},
       {"linear_epilogue", epilogue_cases},
       {"logits", logits_cases},
+      {"experts", experts_cases},
       {"embed", embed_cases},
       {"norm", norm_cases},
       {"rows", row_cases},

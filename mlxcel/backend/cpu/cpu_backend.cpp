@@ -13,8 +13,6 @@ namespace mlxcel::backend::cpu {
 
 namespace {
 
-// Values below which one thread is done before a second has started.
-constexpr int64_t kParallelValues = 1 << 15;
 constexpr int64_t kGrainValues = 1 << 13;
 // What one call reads ahead.
 constexpr size_t kPrefaultBytes = 8 << 20;
@@ -81,10 +79,6 @@ void check_size(
         )
     );
   }
-}
-
-Family family_of(Role role) {
-  return role == Role::prompt ? Family::prefill : Family::decode;
 }
 
 }  // namespace
@@ -289,21 +283,6 @@ Tensor CpuBackend::make_like(const Tensor& x, int64_t cols) {
   return y;
 }
 
-// Calls f(row) for each row, on several threads if it is worth it.
-template <typename F>
-void CpuBackend::for_rows(int64_t rows, int64_t cols, F&& f) {
-  auto piece = [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      f(row);
-    }
-  };
-  if (rows * cols < kParallelValues) {
-    piece(0, rows);
-  } else {
-    pool_.parallel_for(rows, std::max<int64_t>(1, kGrainValues / cols), piece);
-  }
-}
-
 Tensor CpuBackend::embed(const EmbeddingSource& table, float scale) {
   need_step("embed");
   int64_t cols = table.width();
@@ -361,7 +340,7 @@ Tensor CpuBackend::linear(
         in.cols,
         run.count,
         family_of(run.role),
-        options_.activations,
+        epilogue.precise ? ActivationMode::float32 : options_.activations,
         options_.isa,
         end,
         out.row(run.first),

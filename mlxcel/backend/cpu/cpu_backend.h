@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "mlxcel/backend/backend.h"
 #include "mlxcel/backend/cpu/arena.h"
 #include "mlxcel/backend/cpu/attention.h"
+#include "mlxcel/backend/cpu/experts.h"
 #include "mlxcel/backend/cpu/isa.h"
 #include "mlxcel/backend/cpu/kernels.h"
 #include "mlxcel/backend/cpu/matmul.h"
@@ -56,6 +58,9 @@ class CpuBackend : public Backend {
   std::shared_ptr<const PreparedAttention> prepare_attention(
       const AttentionSpec& spec
   ) override;
+  std::shared_ptr<const PreparedExperts> prepare_experts(
+      const ExpertGroup& group
+  ) override;
   Resident materialize() override;
 
   std::unique_ptr<StatePool> make_pool(
@@ -77,6 +82,16 @@ class CpuBackend : public Backend {
       float epsilon
   ) override;
   Tensor attend(const PreparedAttention& layer, const Tensor& qkv) override;
+  std::shared_ptr<const Routing> route(
+      const Tensor& scores, const RouterSpec& spec
+  ) override;
+  Tensor experts(
+      const PreparedExperts& group,
+      const Routing& routing,
+      const Tensor& x,
+      Activation activation,
+      const Tensor& residual
+  ) override;
   Tensor add(const Tensor& a, const Tensor& b) override;
   Tensor multiply(const Tensor& x, float factor) override;
   Tensor reduce(const Tensor& x) override {
@@ -103,8 +118,36 @@ class CpuBackend : public Backend {
   void check_weights();
   void need_step(const char* operation) const;
   Tensor make_like(const Tensor& x, int64_t cols);
+  void run_experts(
+      const CpuExperts& group,
+      const CpuRouting& routing,
+      const RoleRun& run,
+      const CpuTensor& x,
+      Activation activation,
+      const CpuTensor& residual,
+      CpuTensor& y
+  );
+
+  /// Calls f(row) for each row, on several threads if it is worth it.
   template <typename F>
-  void for_rows(int64_t rows, int64_t cols, F&& f);
+  void for_rows(int64_t rows, int64_t cols, F&& f) {
+    // Values below which one thread is done before a second has started, and
+    // those that one piece has.
+    constexpr int64_t kParallelValues = 1 << 15;
+    constexpr int64_t kPieceValues = 1 << 13;
+    auto piece = [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        f(row);
+      }
+    };
+    if (rows * cols < kParallelValues) {
+      piece(0, rows);
+    } else {
+      pool_.parallel_for(
+          rows, std::max<int64_t>(1, kPieceValues / cols), piece
+      );
+    }
+  }
 
   CpuOptions options_;
   ThreadPool& pool_;
@@ -113,6 +156,7 @@ class CpuBackend : public Backend {
   StepPlan plan_;
   AttentionRunner attention_;
   MatmulScratch scratch_;
+  ExpertPlan expert_plan_;
   std::vector<std::shared_ptr<RopeTable>> ropes_;
   // What was prepared, each source once; bytes not yet read ahead.
   std::vector<std::shared_ptr<const WeightSource>> sources_;

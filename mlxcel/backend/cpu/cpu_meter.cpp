@@ -20,6 +20,12 @@ class MeterLinear : public PreparedLinear {
   std::vector<WeightFormat> formats;
 };
 
+class MeterExperts : public PreparedExperts {
+ public:
+  std::vector<WeightFormat> gate_up;
+  std::vector<WeightFormat> down;
+};
+
 class MeterEmbedding : public EmbeddingSource {
  public:
   MeterEmbedding(int64_t rows, int64_t cols) : rows_(rows), cols_(cols) {}
@@ -207,14 +213,20 @@ Tensor CpuMeter::linear(
     const PreparedLinear& weight, const Tensor& x, const Epilogue& epilogue
 ) {
   const auto& matrix = static_cast<const MeterLinear&>(weight);
-  Tensor y = make_like(x, epilogue.gate ? matrix.rows / 2 : matrix.rows);
-  int64_t cols = matrix.cols;
-  for (int64_t begin = 0; begin < x.rows(); begin += kMaxRows) {
-    int64_t count = std::min(kMaxRows, x.rows() - begin);
+  multiply(matrix.formats, x.rows(), matrix.cols);
+  return make_like(x, epilogue.gate ? matrix.rows / 2 : matrix.rows);
+}
+
+// The scratch memory of a product.
+void CpuMeter::multiply(
+    const std::vector<WeightFormat>& formats, int64_t rows, int64_t cols
+) {
+  for (int64_t begin = 0; begin < rows; begin += kMaxRows) {
+    int64_t count = std::min(kMaxRows, rows - begin);
     int64_t codes = 0;
     bool dense = false;
     int last_group = 0;
-    for (const WeightFormat& format : matrix.formats) {
+    for (const WeightFormat& format : formats) {
       bool int8 = options_.activations == ActivationMode::int8 &&
                   format.mode != QuantMode::dense;
       dense = dense || !int8;
@@ -238,6 +250,48 @@ Tensor CpuMeter::linear(
             kStagedBytes
     );
   }
+}
+
+std::shared_ptr<const PreparedExperts> CpuMeter::prepare_experts(
+    const ExpertGroup& group
+) {
+  auto experts = std::make_shared<MeterExperts>();
+  experts->experts = group.gate.experts;
+  experts->inner = group.gate.rows;
+  experts->width = group.gate.cols;
+  experts->gate_up = {group.gate.format, group.up.format};
+  experts->down = {group.down.format};
+  for (const ExpertStack* stack : {&group.gate, &group.up, &group.down}) {
+    keep(stack->codes);
+    for (const auto* plane : {&stack->scales, &stack->biases}) {
+      if (*plane) {
+        keep(**plane);
+      }
+    }
+  }
+  return experts;
+}
+
+std::shared_ptr<const Routing> CpuMeter::route(
+    const Tensor& scores, const RouterSpec& spec
+) {
+  auto routing = std::make_shared<Routing>();
+  routing->rows = scores.rows();
+  routing->chosen = spec.chosen;
+  return routing;
+}
+
+// As if all rows went to one expert: which is what may happen.
+Tensor CpuMeter::
+    experts(const PreparedExperts& group, const Routing& routing, const Tensor& x, Activation, const Tensor&) {
+  const auto& ready = static_cast<const MeterExperts&>(group);
+  Tensor y = make_like(x, ready.width);
+  Tensor outputs = arena_.make(x.rows() * routing.chosen, ready.width);
+  Tensor inputs = make_like(x, ready.width);
+  Tensor inner = make_like(x, ready.inner);
+  Tensor results = make_like(x, ready.width);
+  multiply(ready.gate_up, x.rows(), ready.width);
+  multiply(ready.down, x.rows(), ready.inner);
   return y;
 }
 

@@ -48,6 +48,9 @@ class CpuMeter : public Meter {
   std::shared_ptr<const PreparedAttention> prepare_attention(
       const AttentionSpec& spec
   ) override;
+  std::shared_ptr<const PreparedExperts> prepare_experts(
+      const ExpertGroup& group
+  ) override;
   Resident materialize() override {
     return {};
   }
@@ -71,6 +74,16 @@ class CpuMeter : public Meter {
       float epsilon
   ) override;
   Tensor attend(const PreparedAttention& layer, const Tensor& qkv) override;
+  std::shared_ptr<const Routing> route(
+      const Tensor& scores, const RouterSpec& spec
+  ) override;
+  Tensor experts(
+      const PreparedExperts& group,
+      const Routing& routing,
+      const Tensor& x,
+      Activation activation,
+      const Tensor& residual
+  ) override;
   Tensor add(const Tensor& a, const Tensor& b) override;
   Tensor multiply(const Tensor& x, float factor) override;
   Tensor reduce(const Tensor& x) override {
@@ -91,6 +104,9 @@ class CpuMeter : public Meter {
   void keep(const Weight& weight);
   void keep(const LinearWeight& weight);
   Tensor make_like(const Tensor& x, int64_t cols);
+  void multiply(
+      const std::vector<WeightFormat>& formats, int64_t rows, int64_t cols
+  );
 
   CpuOptions options_;
   int threads_;

@@ -148,6 +148,8 @@ bool has_kernels(Operation operation, const WeightFormat& format) {
     case Operation::embed:
     case Operation::logits:
       return is_mlx_format(format);
+    case Operation::experts:
+      return is_mlx_format(format) && format.bits != 1;
     case Operation::norm:
       return format.mode == QuantMode::dense && is_weight_float(format.dtype);
     case Operation::attend:

@@ -7,6 +7,7 @@
 
 #include "mlxcel/backend/backend.h"
 #include "mlxcel/backend/cpu/kv_pool.h"
+#include "mlxcel/backend/cpu/matmul.h"
 
 namespace mlxcel::backend::cpu {
 
@@ -16,6 +17,11 @@ struct RoleRun {
   int64_t count = 0;
   Role role = Role::prompt;
 };
+
+/// Which kernels the rows of a role go through.
+inline Family family_of(Role role) {
+  return role == Role::prompt ? Family::prefill : Family::decode;
+}
 
 /// Angles of one rotary embedding, shared by the layers that use it.
 class RopeTable {

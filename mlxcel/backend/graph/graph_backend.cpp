@@ -162,6 +162,25 @@ Numerics GraphBackend::numerics() const {
   return numerics_;
 }
 
+DeviceFacts GraphBackend::device() const {
+  DeviceFacts facts;
+  if (device_ == "metal") {
+    facts.kind = DeviceKind::metal;
+  } else if (device_ == "cuda" || (device_ == "gpu" && mx::cu::is_available())) {
+    facts.kind = DeviceKind::cuda;
+    const auto& info = mx::device_info(mx::Device(mx::Device::gpu));
+    auto number = [&](const char* key) {
+      auto found = info.find(key);
+      const size_t* value =
+          found == info.end() ? nullptr : std::get_if<size_t>(&found->second);
+      return value == nullptr ? 0 : static_cast<int>(*value);
+    };
+    facts.compute_capability = 10 * number("compute_capability_major") +
+                               number("compute_capability_minor");
+  }
+  return facts;
+}
+
 bool GraphBackend::supports(Operation operation, const WeightFormat& format)
     const {
   switch (operation) {
@@ -172,6 +191,8 @@ bool GraphBackend::supports(Operation operation, const WeightFormat& format)
     case Operation::embed:
     case Operation::logits:
       return is_mlx_format(format);
+    case Operation::experts:
+      return is_mlx_format(format) && format.bits != 1;
   }
   return false;
 }

@@ -7,6 +7,7 @@
 
 #include "mlx/mlx.h"
 #include "mlxcel/backend/backend.h"
+#include "mlxcel/backend/graph/linear.h"
 #include "mlxcel/backend/graph/state_pool.h"
 
 namespace mlxcel::backend::graph {
@@ -41,6 +42,7 @@ class GraphBackend final : public Backend {
   std::string name() const override;
   std::string describe() const override;
   Numerics numerics() const override;
+  DeviceFacts device() const override;
   bool supports(Operation operation, const WeightFormat& format) const override;
 
   std::shared_ptr<const PreparedLinear> prepare_linear(const WeightGroup& group
@@ -53,6 +55,9 @@ class GraphBackend final : public Backend {
   ) override;
   std::shared_ptr<const PreparedAttention> prepare_attention(
       const AttentionSpec& spec
+  ) override;
+  std::shared_ptr<const PreparedExperts> prepare_experts(
+      const ExpertGroup& group
   ) override;
   Resident materialize() override;
   std::unique_ptr<StatePool> make_pool(
@@ -74,6 +79,16 @@ class GraphBackend final : public Backend {
       float epsilon
   ) override;
   Tensor attend(const PreparedAttention& layer, const Tensor& qkv) override;
+  std::shared_ptr<const Routing> route(
+      const Tensor& scores, const RouterSpec& spec
+  ) override;
+  Tensor experts(
+      const PreparedExperts& group,
+      const Routing& routing,
+      const Tensor& x,
+      Activation activation,
+      const Tensor& residual
+  ) override;
   Tensor add(const Tensor& a, const Tensor& b) override;
   Tensor multiply(const Tensor& x, float factor) override;
   Tensor reduce(const Tensor& x) override;
@@ -96,6 +111,8 @@ class GraphBackend final : public Backend {
   /// Remembers the type that activations take from a matrix of type `dtype`.
   void note_activation(mx::Dtype dtype);
   void count(const LinearWeight& weight);
+  /// The planes as arrays, in float32 where that is what products take.
+  Planes prepare_planes(const LinearWeight& weight);
   void finish_copies();
   mx::Dtype activation() const;
   /// Whether quantised products are computed in float32 and then rounded.

@@ -211,6 +211,27 @@ mx::array activate(Activation activation, const mx::array& x, mx::Stream s) {
   fail(ErrorCode::internal, "[graph] activation: not a known function");
 }
 
+Planes GraphBackend::prepare_planes(const LinearWeight& weight) {
+  Planes planes = make_planes(weight);
+  auto widen = [&](mx::array& a, const Weight& source, const char* plane) {
+    a = mx::astype(a, mx::float32, stream_);
+    pending_.push_back({weight.path + plane, a, source.source});
+  };
+  note_activation(planes.type);
+  count(weight);
+  if (planes.format.mode == QuantMode::dense && numerics_.exact) {
+    widen(planes.codes, weight.codes, ".weight");
+  }
+  if (planes.format.mode == QuantMode::affine && wide_products()) {
+    widen(*planes.scales, *weight.scales, ".scales");
+    widen(*planes.biases, *weight.biases, ".biases");
+  }
+  if (numerics_.exact) {
+    planes.type = mx::float32;
+  }
+  return planes;
+}
+
 std::shared_ptr<const PreparedLinear> GraphBackend::prepare_linear(
     const WeightGroup& group
 ) {
@@ -219,26 +240,7 @@ std::shared_ptr<const PreparedLinear> GraphBackend::prepare_linear(
   linear->cols = group.cols();
   for (const LinearWeight& weight : group.parts) {
     try {
-      GraphLinear::Part part{make_planes(weight), std::nullopt};
-      Planes& planes = part.planes;
-      bool dense = planes.format.mode == QuantMode::dense;
-      bool affine = planes.format.mode == QuantMode::affine;
-      auto widen = [&](mx::array& a, const Weight& source, const char* plane) {
-        a = mx::astype(a, mx::float32, stream_);
-        pending_.push_back({weight.path + plane, a, source.source});
-      };
-      note_activation(planes.type);
-      count(weight);
-      if (dense && numerics_.exact) {
-        widen(planes.codes, weight.codes, ".weight");
-      }
-      if (affine && wide_products()) {
-        widen(*planes.scales, *weight.scales, ".scales");
-        widen(*planes.biases, *weight.biases, ".biases");
-      }
-      if (numerics_.exact) {
-        planes.type = mx::float32;
-      }
+      GraphLinear::Part part{prepare_planes(weight), std::nullopt};
       if (weight.bias) {
         part.bias = plane(*weight.bias, weight.path + ".bias");
       }

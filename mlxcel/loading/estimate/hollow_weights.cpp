@@ -6,7 +6,6 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/log.h"
 #include "mlxcel/core/numbers.h"
-#include "mlxcel/loading/preparation.h"
 
 namespace mlxcel {
 
@@ -50,11 +49,11 @@ WeightMap hollow_weights(const TensorListing& listing) {
 }
 
 WeightMap prepared_hollow_weights(
-    const TensorListing& listing, const Json& config, const DeviceFacts& device
+    const TensorListing& listing, const Json& config, const Preparation& how
 ) {
   LogPause pause;
   WeightMap weights = hollow_weights(listing);
-  prepare_text_weights(config, device, weights);
+  prepare_text_weights(config, how, weights);
   return weights;
 }
 

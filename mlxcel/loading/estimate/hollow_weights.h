@@ -1,7 +1,7 @@
 #pragma once
 
-#include "mlxcel/core/device_facts.h"
 #include "mlxcel/core/json.h"
+#include "mlxcel/loading/preparation.h"
 #include "mlxcel/weights/tensor_listing.h"
 #include "mlxcel/weights/weight_map.h"
 
@@ -14,7 +14,7 @@ WeightMap hollow_weights(const TensorListing& listing);
 /// The same, prepared as a load would (loading/preparation.h), without its
 /// remarks. Throws what that throws.
 WeightMap prepared_hollow_weights(
-    const TensorListing& listing, const Json& config, const DeviceFacts& device
+    const TensorListing& listing, const Json& config, const Preparation& how
 );
 
 /// What a weight map says of its tensors, sizes in place of file offsets. Of

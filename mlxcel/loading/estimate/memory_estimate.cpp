@@ -27,7 +27,9 @@ class MeteredModel {
       : request_(request), meter_(std::move(meter)) {
     LogPause pause;  // the load will say it
     WeightMap weights = prepared_hollow_weights(
-        *checkpoint.listing, checkpoint.config, DeviceFacts{}
+        *checkpoint.listing,
+        checkpoint.config,
+        {meter_->device(), checkpoint.entry.keeps_bf16, {}}
     );
     model_ = checkpoint.entry.family->build({
         text_config(checkpoint.config),

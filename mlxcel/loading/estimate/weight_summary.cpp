@@ -68,8 +68,8 @@ class Counter {
       return;
     }
     for (const TensorSpec& spec : *table) {
-      if (spec.shape.size() == 2) {
-        columns_.emplace(spec.name, spec.shape[1]);
+      if (spec.role == TensorRole::matrix) {
+        columns_.emplace(spec.name, spec.shape.back());
       }
     }
   }
@@ -204,9 +204,10 @@ class Counter {
 };
 
 bool quantisable(const TensorSpec& spec, const QuantConfig::Override& how) {
-  return spec.role == TensorRole::matrix && spec.shape.size() == 2 &&
+  return spec.role == TensorRole::matrix && spec.shape.size() >= 2 &&
          spec.name.ends_with(kWeight) && !how.dense && how.group > 0 &&
-         spec.shape[1] % how.group == 0 && how.bits * spec.shape[1] % 32 == 0;
+         spec.shape.back() % how.group == 0 &&
+         how.bits * spec.shape.back() % 32 == 0;
 }
 
 class Imagination {
@@ -272,14 +273,18 @@ TensorListing imagine_tensors(
       continue;
     }
     std::string path = module_of(spec.name, kWeight);
-    int64_t rows = spec.shape[0];
-    int64_t cols = spec.shape[1];
+    int64_t cols = spec.shape.back();
     bool affine = how.mode == QuantMode::affine;
     DType scale = affine ? dtype : DType::u8;
-    out.add(spec.name, DType::u32, {rows, cols * how.bits / 32});
-    out.add(path + std::string(kScales), scale, {rows, cols / how.group});
+    auto with_last = [&](int64_t last) {
+      std::vector<int64_t> shape = spec.shape;
+      shape.back() = last;
+      return shape;
+    };
+    out.add(spec.name, DType::u32, with_last(cols * how.bits / 32));
+    out.add(path + std::string(kScales), scale, with_last(cols / how.group));
     if (affine) {
-      out.add(path + std::string(kBiases), scale, {rows, cols / how.group});
+      out.add(path + std::string(kBiases), scale, with_last(cols / how.group));
     }
   }
   return std::move(out.listing);

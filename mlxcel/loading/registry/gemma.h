@@ -43,6 +43,7 @@ inline constexpr Descriptor kGemmaRows[] = {
         .classes = "Gemma3nForCausalLM",
         .directory_route = DirectoryRoute::nonstandard,
         .weight_route = WeightRoute::special,
+        .keeps_bf16 = true,
     },
     {
         .type = ModelType::gemma4,
@@ -120,6 +121,7 @@ inline constexpr Descriptor kGemmaRows[] = {
         .modalities_in = "text image audio",
         .tower = Tower::separate,
         .text_variant = ModelType::gemma3n,
+        .keeps_bf16 = true,
     },
     {
         .type = ModelType::gemma4_vlm,

@@ -221,6 +221,7 @@ inline constexpr Descriptor kTextRows[] = {
         .category = Category::dense,
         .model_types = "bitnet",
         .classes = "BitNetForCausalLM",
+        .keeps_bf16 = true,
     },
     {
         .type = ModelType::nemotron,
