@@ -36,6 +36,11 @@ class StatePool {
   /// Drops what is kept for the sequence beyond its first `tokens` tokens
   /// (0: all). Blocks are the caller's business.
   virtual void truncate(SequenceId sequence, int64_t tokens) = 0;
+  /// How many of the first `tokens` tokens of the sequence, whose steps all
+  /// went well, are still kept: fewer if a failed step took some with it.
+  virtual int64_t kept(SequenceId /*sequence*/, int64_t tokens) const {
+    return tokens;
+  }
 };
 
 }  // namespace mlxcel::backend

@@ -6,6 +6,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/os_files.h"
 
 namespace mlxcel {
 
@@ -17,6 +18,8 @@ constexpr int kSlots = 4096;
 
 struct Slot {
   std::atomic<MappedFile*> file = nullptr;
+  std::atomic<uintptr_t> begin = 0;
+  std::atomic<uintptr_t> end = 0;  // 0: the slot is free
 };
 
 Slot slots[kSlots];
@@ -33,10 +36,13 @@ void FaultGuard::watch(MappedFile& file) {
   if (file.bytes().empty()) {
     return;
   }
+  auto begin = reinterpret_cast<uintptr_t>(file.data_);
   std::lock_guard lock(slots_mutex);
   for (Slot& slot : slots) {
-    if (slot.file.load(std::memory_order_relaxed) == nullptr) {
-      slot.file.store(&file, std::memory_order_release);
+    if (slot.end.load(std::memory_order_relaxed) == 0) {
+      slot.file.store(&file, std::memory_order_relaxed);
+      slot.begin.store(begin, std::memory_order_relaxed);
+      slot.end.store(begin + file.size_, std::memory_order_release);
       return;
     }
   }
@@ -50,25 +56,30 @@ void FaultGuard::forget(MappedFile& file) noexcept {
   std::lock_guard lock(slots_mutex);
   for (Slot& slot : slots) {
     if (slot.file.load(std::memory_order_relaxed) == &file) {
-      slot.file.store(nullptr, std::memory_order_release);
+      slot.end.store(0, std::memory_order_release);
+      slot.file.store(nullptr, std::memory_order_relaxed);
       return;
     }
   }
 }
 
+// Other files may come and go meanwhile; the one concerned is being read, so
+// it stays.
 bool FaultGuard::absorb(void* address) noexcept {
   auto at = reinterpret_cast<uintptr_t>(address);
   for (Slot& slot : slots) {
-    MappedFile* file = slot.file.load(std::memory_order_acquire);
-    if (file == nullptr) {
+    uintptr_t end = slot.end.load(std::memory_order_acquire);
+    // The mapping goes on to the end of the file's last page.
+    uintptr_t limit = (end + os::page_size() - 1) & ~(os::page_size() - 1);
+    if (at >= limit || at < slot.begin.load(std::memory_order_acquire)) {
       continue;
     }
-    auto start = reinterpret_cast<uintptr_t>(file->data_);
-    if (at >= start && at - start < file->size_) {
-      file->faulted_.store(true, std::memory_order_release);
-      size_t into_page = at & (os::page_size() - 1);
-      return os::replace_page(static_cast<std::byte*>(address) - into_page);
+    MappedFile* file = slot.file.load(std::memory_order_acquire);
+    if (slot.end.load(std::memory_order_acquire) != end) {
+      continue;
     }
+    file->faulted_.store(true, std::memory_order_release);
+    return os::replace_pages(address, reinterpret_cast<void*>(limit));
   }
   return false;
 }

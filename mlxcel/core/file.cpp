@@ -81,6 +81,7 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->path_ = path;
   Descriptor opened{os::open_regular(path, file->size_)};
+  file->opened_ = os::file_state(opened.fd);
   file->data_ = os::map_file(opened.fd, file->size_, path);
   FaultGuard::watch(*file);
   return file;
@@ -89,6 +90,13 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
 MappedFile::~MappedFile() {
   FaultGuard::forget(*this);
   os::unmap(data_, size_);
+}
+
+bool MappedFile::changed() const {
+  auto now = os::file_state(path_);
+  return now && opened_ && now->device == opened_->device &&
+         now->inode == opened_->inode &&
+         (now->size != opened_->size || now->modified != opened_->modified);
 }
 
 AtomicFile::AtomicFile(std::string path)

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+
+#include "mlxcel/core/os_files.h"
 
 namespace mlxcel {
 
@@ -27,7 +30,8 @@ std::string base_name(const std::string& path);
 
 /// A read-only view of a file. A fault in it (the file shrank, the disk
 /// failed) does not end the process once the guard is installed
-/// (core/fault_guard.h): the page reads as zero and faulted() turns true.
+/// (core/fault_guard.h): faulted() turns true, and from that page on the view
+/// reads as zero.
 class MappedFile {
  public:
   /// Throws Error naming the path; refuses anything but a regular file.
@@ -45,6 +49,9 @@ class MappedFile {
   bool faulted() const {
     return faulted_.load(std::memory_order_acquire);
   }
+  /// Whether the file was written to or cut after it was opened. One that is
+  /// gone, or whose name another file took, was not: the view keeps it.
+  bool changed() const;
 
  private:
   friend struct FaultGuard;
@@ -53,6 +60,7 @@ class MappedFile {
   std::string path_;
   const std::byte* data_ = nullptr;
   uint64_t size_ = 0;
+  std::optional<os::FileState> opened_;
   std::atomic<bool> faulted_ = false;
 };
 

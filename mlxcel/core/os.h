@@ -54,13 +54,11 @@ void make_directories(const std::string& path);
 const std::byte* map_file(int fd, uint64_t size, const std::string& path);
 void unmap(const std::byte* data, uint64_t size) noexcept;
 /// Reads the range of a mapping in and maps its pages, so that later use does
-/// not wait for them. A part that can't be read is left for its user to find.
+/// not wait for them. A part that can't be read is a memory fault here.
 void will_need(const std::byte* data, uint64_t size) noexcept;
 /// Lets go of the pages that lie wholly in the range of a mapping; reading
 /// brings them back.
 void wont_need(const std::byte* data, uint64_t size) noexcept;
-/// Puts a zero page over [page, page + page_size()); async-signal-safe.
-bool replace_page(void* page) noexcept;
 size_t page_size();
 
 /// Zeroed, page-aligned memory that costs nothing until it is touched.

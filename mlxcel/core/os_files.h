@@ -5,7 +5,7 @@
 #include <string>
 
 /// The part of the door to the operating system (os.h) that those need who
-/// write files over a long time, beside other processes.
+/// keep files open or write them over a long time, beside other processes.
 namespace mlxcel::os {
 
 /// Opens a file of one's own for reading and for writing at its end; -1 if
@@ -31,6 +31,20 @@ int open_lock_file(const std::string& path);
 LockResult lock_file(int fd, bool wait, const std::string& path);
 /// Whether `path` still names the file of the descriptor.
 bool is_same_file(int fd, const std::string& path);
+
+/// What tells one state of a file from another.
+struct FileState {
+  uint64_t device;
+  uint64_t inode;
+  uint64_t size;     // bytes
+  int64_t modified;  // nanoseconds since 1970
+};
+std::optional<FileState> file_state(int fd);
+/// Empty if there is none of that name.
+std::optional<FileState> file_state(const std::string& path);
+
+/// Puts zero pages over the pages of [from, to); async-signal-safe.
+bool replace_pages(const void* from, const void* to) noexcept;
 
 /// Characters in a line of a terminal; 0 if unknown.
 int terminal_columns(int fd);

@@ -27,7 +27,9 @@ namespace {
 
 [[noreturn]] void fail_errno(const char* what, const std::string& path) {
   int error = errno;
-  ErrorCode code = error == ENOENT ? ErrorCode::not_found : ErrorCode::io;
+  ErrorCode code = error == ENOENT   ? ErrorCode::not_found
+                   : error == ENOMEM ? ErrorCode::out_of_memory
+                                     : ErrorCode::io;
   fail(
       code,
       fmt::format("[file] cannot {} {}: {}", what, path, std::strerror(error))
@@ -61,6 +63,16 @@ int cgroup_processors() {
     return std::max(1, static_cast<int>(std::lround(quota / period)));
   }
   return 0;
+}
+
+// Reads a byte of each page, so that a page that can't be had is a SIGBUS here.
+void touch_pages(const std::byte* data, uint64_t size) noexcept {
+  for (uint64_t at = 0; at < size; at += page_size()) {
+    (void)*static_cast<const volatile std::byte*>(data + at);
+  }
+  if (size > 0) {
+    (void)*static_cast<const volatile std::byte*>(data + size - 1);
+  }
 }
 
 }  // namespace
@@ -201,10 +213,17 @@ void write_all(
     int fd, const void* from, size_t count, const std::string& path
 ) {
   const char* at = static_cast<const char*>(from);
+  bool touched = false;
   while (count > 0) {
     ssize_t put = ::write(fd, at, count);
     if (put < 0) {
       if (errno == EINTR) {
+        continue;
+      }
+      // Bytes of a mapped file that was cut: a fault, like reading them.
+      if (errno == EFAULT && !touched) {
+        touch_pages(reinterpret_cast<const std::byte*>(at), count);
+        touched = true;
         continue;
       }
       fail_errno("write", path);
@@ -269,7 +288,12 @@ void will_need(const std::byte* data, uint64_t size) noexcept {
   size_t into_page = reinterpret_cast<uintptr_t>(data) & (page_size() - 1);
   auto* from = const_cast<std::byte*>(data) - into_page;
   uint64_t length = size + into_page;
-  if (::madvise(from, length, kPopulateRead) != 0) {
+  if (::madvise(from, length, kPopulateRead) == 0) {
+    return;
+  }
+  if (errno == EFAULT || errno == EHWPOISON) {
+    touch_pages(data, size);
+  } else {
     ::madvise(from, length, MADV_WILLNEED);
   }
 }
@@ -282,17 +306,6 @@ void wont_need(const std::byte* data, uint64_t size) noexcept {
   }
   uint64_t length = (size - before) / page_size() * page_size();
   ::madvise(const_cast<std::byte*>(data) + before, length, MADV_DONTNEED);
-}
-
-bool replace_page(void* page) noexcept {
-  return ::mmap(
-             page,
-             page_size(),
-             PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-             -1,
-             0
-         ) != MAP_FAILED;
 }
 
 size_t page_size() {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 
 #include "mlxcel/core/error.h"
+#include "mlxcel/core/os.h"
 #include "mlxcel/core/os_files.h"
 
 namespace mlxcel::os {
@@ -136,6 +138,43 @@ bool is_same_file(int fd, const std::string& path) {
   struct stat named;
   return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+namespace {
+
+FileState state_of(const struct stat& st) {
+  return {
+      static_cast<uint64_t>(st.st_dev),
+      static_cast<uint64_t>(st.st_ino),
+      static_cast<uint64_t>(st.st_size),
+      int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec,
+  };
+}
+
+}  // namespace
+
+std::optional<FileState> file_state(int fd) {
+  struct stat st;
+  return ::fstat(fd, &st) == 0 ? std::optional(state_of(st)) : std::nullopt;
+}
+
+std::optional<FileState> file_state(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 ? std::optional(state_of(st))
+                                        : std::nullopt;
+}
+
+bool replace_pages(const void* from, const void* to) noexcept {
+  auto first = reinterpret_cast<uintptr_t>(from) & ~(page_size() - 1);
+  auto last = reinterpret_cast<uintptr_t>(to);
+  return ::mmap(
+             reinterpret_cast<void*>(first),
+             last - first,
+             PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
+             -1,
+             0
+         ) != MAP_FAILED;
 }
 
 int terminal_columns(int fd) {

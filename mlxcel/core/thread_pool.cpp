@@ -1,7 +1,11 @@
 #include "mlxcel/core/thread_pool.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <exception>
+
+#include "mlxcel/core/log.h"
 #include "mlxcel/core/os.h"
 
 namespace mlxcel {
@@ -39,11 +43,19 @@ void ThreadPool::resize(int threads) {
 void ThreadPool::start() {
   quit_ = false;
   claims_ = std::make_unique<Claim[]>(static_cast<size_t>(threads_));
+  workers_.reserve(static_cast<size_t>(threads_));
   for (int thread = 1; thread < threads_; ++thread) {
     // The epoch is read here: a region may start before the thread does.
-    workers_.emplace_back([this, thread, seen = epoch_.load()] {
-      work(thread, seen);
-    });
+    try {
+      workers_.emplace_back([this, thread, seen = epoch_.load()] {
+        work(thread, seen);
+      });
+    } catch (const std::exception& error) {
+      log_warning(fmt::format(
+          "[threads] {} of {} threads: {}", thread, threads_, error.what()
+      ));
+      threads_ = thread;
+    }
   }
 }
 

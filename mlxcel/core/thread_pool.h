@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -23,7 +24,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Threads of a region, the caller among them.
+  /// Threads of a region, the caller among them; fewer than asked for, with a
+  /// warning, if the system gives no more.
   int size() const {
     return threads_;
   }
@@ -32,15 +34,16 @@ class ThreadPool {
 
   /// Calls f(thread, threads) once for every thread; returns when all calls
   /// have. The caller makes those of threads that have no core at the moment,
-  /// so that a busy machine costs no more than its share. f must not throw.
+  /// so that a busy machine costs no more than its share. If calls throw, one
+  /// of their exceptions comes out.
   template <typename F>
   void run(F&& f) {
-    dispatch(
-        [](void* context, int thread, int threads) {
-          (*static_cast<std::remove_reference_t<F>*>(context))(thread, threads);
-        },
-        const_cast<void*>(static_cast<const void*>(&f))
-    );
+    using Region = Guarded<std::remove_reference_t<F>>;
+    Region region{f};
+    dispatch(&Region::call, &region);
+    if (region.thrown) {
+      std::rethrow_exception(region.thrown);
+    }
   }
 
   /// Calls f(begin, end) over [0, count) in pieces of `grain`, taken by
@@ -67,6 +70,25 @@ class ThreadPool {
 
  private:
   using Task = void (*)(void* context, int thread, int threads);
+
+  /// A region's function, which must not throw on a thread of the pool.
+  template <typename F>
+  struct Guarded {
+    F& f;
+    std::atomic<bool> failed = false;
+    std::exception_ptr thrown;
+
+    static void call(void* context, int thread, int threads) noexcept {
+      auto& region = *static_cast<Guarded*>(context);
+      try {
+        region.f(thread, threads);
+      } catch (...) {
+        if (!region.failed.exchange(true, std::memory_order_relaxed)) {
+          region.thrown = std::current_exception();
+        }
+      }
+    }
+  };
 
   void dispatch(Task task, void* context);
   void start();

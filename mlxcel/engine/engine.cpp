@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
@@ -74,6 +75,11 @@ void Engine::add_input(const StepInput& input) {
     );
   }
   sequence.blocks_.reserve(sequence.length() + count);
+  // What comes after the step must not fail.
+  auto needed = sequence.tokens_.size() + input.tokens.size();
+  if (sequence.tokens_.capacity() < needed) {
+    sequence.tokens_.reserve(std::max(needed, 2 * sequence.tokens_.capacity()));
+  }
   int64_t first = batch_.rows();
   batch_.segments.push_back({
       sequence.id_,
@@ -100,10 +106,26 @@ void Engine::run(backend::Tensor& logits) {
   try {
     logits = model_.forward();
   } catch (...) {
-    backend.end();
+    try {
+      backend.end();
+    } catch (const Error& error) {
+      // A file that can't be read explains whatever came of it.
+      if (error.code() == ErrorCode::io) {
+        throw;
+      }
+    } catch (...) {
+      // The first failure is the one to tell.
+    }
     throw;
   }
   backend.end();
+}
+
+void Engine::undo(std::span<const StepInput> inputs) {
+  for (const StepInput& input : inputs) {
+    Sequence& sequence = *input.sequence;
+    sequence.truncate(pool_->kept(sequence.id_, sequence.length()));
+  }
 }
 
 backend::Tensor Engine::step(std::span<const StepInput> inputs) {
@@ -117,10 +139,11 @@ backend::Tensor Engine::step(std::span<const StepInput> inputs) {
       add_input(input);
     }
     run(logits);
+  } catch (const std::bad_alloc&) {
+    undo(inputs);
+    fail(ErrorCode::out_of_memory, "[engine] a step: out of memory");
   } catch (...) {
-    for (const StepInput& input : inputs) {
-      input.sequence->truncate(input.sequence->length());
-    }
+    undo(inputs);
     throw;
   }
   for (const StepInput& input : inputs) {

@@ -63,8 +63,9 @@ class Engine {
   /// Appends the inputs' tokens, all in one step. The result are the wanted
   /// rows in the order of the inputs [R, V]; empty if there are none.
   /// Throws Error(usage) for an id outside the vocabulary or an empty input,
-  /// Error(out_of_memory) if the capacity is exceeded; then, as after any
-  /// other failure, the sequences are as before.
+  /// Error(out_of_memory) if the capacity is exceeded or memory runs out,
+  /// Error(io) naming a weight file that could not be read. After a failure the
+  /// sequences are as before, or shorter where the backend lost their state.
   backend::Tensor step(std::span<const StepInput> inputs);
 
   /// Appends `tokens` as prompt in pieces cut at absolute multiples of
@@ -93,6 +94,7 @@ class Engine {
  private:
   friend class Sequence;
   void add_input(const StepInput& input);
+  void undo(std::span<const StepInput> inputs);
   void run(backend::Tensor& logits);
 
   LanguageModel& model_;

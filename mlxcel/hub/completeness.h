@@ -9,20 +9,18 @@ namespace mlxcel::hub {
 struct Completeness {
   std::vector<std::string> present;
   std::vector<std::string> missing;
+  std::vector<std::string> unfinished;  // what downloads left under way
 
   bool complete() const {
     return missing.empty();
   }
-  /// "missing: a, b; present: c", long lists cut.
+  /// "missing: a, b; present: c; unfinished: d", long lists cut.
   std::string describe() const;
 };
 
-/// config.json must be there, and the weights (empty files count as missing):
-/// - with a readable model.safetensors.index.json every shard that it names,
-///   unless a shard is present that it doesn't name: then the index is stale;
-/// - otherwise one *.safetensors file, and of a numbered one
-///   (NAME-00001-of-00003) all its companions.
-/// Which files count as shards is as for loading (weights/shards.h).
+/// config.json must be there, and the weights by the rule of loading
+/// (core/shard_files.h) and what a readable index says; an index that is not
+/// readable counts as none, loading tells what is wrong with it.
 /// Throws Error(io) if the directory can't be listed.
 Completeness check_completeness(const std::string& directory);
 

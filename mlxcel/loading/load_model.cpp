@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <future>
+#include <new>
+#include <system_error>
 
 #include "mlxcel/config/config.h"
 #include "mlxcel/core/error.h"
@@ -80,6 +82,10 @@ LoadRequest detect(const std::string& directory, const LoadOptions& options) {
   };
 }
 
+[[noreturn]] void out_of_memory(const std::string& path) {
+  fail(ErrorCode::out_of_memory, "[loading] " + path + ": out of memory");
+}
+
 void report_load(
     const backend::Backend& backend,
     const std::string& directory,
@@ -130,7 +136,7 @@ std::string model_directory(const std::string& path) {
   return path;
 }
 
-Checkpoint load_model(const std::string& path, const LoadOptions& options) {
+Checkpoint load_model(const std::string& path, const LoadOptions& options) try {
   double start = os::now();
   std::string directory = model_directory(path);
   LoadRequest request = detect(directory, options);
@@ -170,11 +176,18 @@ Checkpoint load_model(const std::string& path, const LoadOptions& options) {
   checkpoint.load_seconds = os::now() - start;
   report_load(*request.backend, directory, checkpoint.load_seconds, report);
   return checkpoint;
+} catch (const std::bad_alloc&) {
+  out_of_memory(path);
+} catch (const std::system_error& error) {
+  fail(
+      ErrorCode::out_of_memory,
+      fmt::format("[loading] {}: cannot start a thread: {}", path, error.what())
+  );
 }
 
 LoadedModel load_model_from_weights(
     const std::string& path, WeightMap weights, const LoadOptions& options
-) {
+) try {
   std::string directory = model_directory(path);
   LoadRequest request = detect(directory, options);
   ModelLoadPolicy policy = model_load_policy(request.entry.type);
@@ -191,6 +204,8 @@ LoadedModel load_model_from_weights(
       request.backend,
       std::move(model),
   };
+} catch (const std::bad_alloc&) {
+  out_of_memory(path);
 }
 
 }  // namespace mlxcel

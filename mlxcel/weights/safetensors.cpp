@@ -31,6 +31,9 @@ class MappedExtent : public WeightSource {
   bool faulted() const override {
     return file_->faulted();
   }
+  std::shared_ptr<const MappedFile> file() const override {
+    return file_;
+  }
 
  private:
   std::shared_ptr<const MappedFile> file_;

@@ -17,6 +17,7 @@ namespace {
 // The limit of the reference implementation (safetensors, src/tensor.rs).
 constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr size_t kLengthBytes = 8;
+constexpr std::string_view kPointer = "version https://git-lfs";
 // Published tensors have at most five.
 constexpr size_t kMaxDims = 16;
 
@@ -467,6 +468,15 @@ std::vector<TensorEntry> read_safetensors_header(
             "download?)",
             file.size()
         )
+    );
+  }
+  if (std::string_view(
+          reinterpret_cast<const char*>(file.data()),
+          std::min(file.size(), kPointer.size())
+      ) == kPointer) {
+    reject_file(
+        path,
+        "a Git LFS pointer in place of the file; `git lfs pull` fetches it"
     );
   }
   uint64_t length = load_le<uint64_t>(file.data());

@@ -1,7 +1,6 @@
 #include "mlxcel/weights/shards.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <exception>
@@ -14,156 +13,27 @@
 #include "mlxcel/core/log.h"
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/shard_files.h"
 #include "mlxcel/core/text.h"
 #include "mlxcel/core/thread_pool.h"
 #include "mlxcel/weights/safetensors.h"
+#include "mlxcel/weights/shard_index.h"
 
 namespace mlxcel {
 
 namespace {
 
-constexpr const char* kIndexName = "model.safetensors.index.json";
-constexpr std::string_view kExtension = ".safetensors";
-constexpr std::string_view kConsolidated = "consolidated";
-constexpr uint64_t kMaxIndex = uint64_t{256} << 20;
-constexpr size_t kMaxIndexDepth = 64;
 constexpr size_t kListed = 100;
 
-struct IndexedTensor {
-  std::string_view tensor;
-  std::string_view shard;
-};
-
-/// model.safetensors.index.json; the views live in the parser.
-struct Index {
-  std::string path;
-  simdjson::dom::parser parser;
-  std::vector<IndexedTensor> tensors;  // sorted by name
-  std::vector<std::string> shards;     // sorted, each once
-  uint64_t total_size = 0;             // 0 if it does not say
-};
-
-/// What to read, and by which index if it was followed.
+/// What to read, and by which index if it is followed.
 struct Selection {
-  std::vector<std::string> names;
-  std::unique_ptr<Index> index;
+  ShardPlan plan;
+  std::unique_ptr<ShardIndex> index;
+  std::optional<ShardFiles> nothing;  // what there is instead of shards
 };
 
 [[noreturn]] void reject(const std::string& path, const std::string& why) {
   fail(ErrorCode::invalid_input, fmt::format("[shards] {}: {}", path, why));
-}
-
-// simdjson keeps the first of two equal keys, so both are looked for.
-std::optional<simdjson::dom::element> find_member(
-    const Index& index, simdjson::dom::object object, std::string_view key
-) {
-  std::optional<simdjson::dom::element> found;
-  for (auto field : object) {
-    if (field.key == key) {
-      if (found) {
-        reject(index.path, fmt::format("duplicate key {}", quote(key)));
-      }
-      found = field.value;
-    }
-  }
-  return found;
-}
-
-void read_weight_map(Index& index, simdjson::dom::object map) {
-  index.tensors.reserve(map.size());
-  for (auto field : map) {
-    std::string_view shard;
-    if (field.value.get(shard) != simdjson::SUCCESS) {
-      reject(
-          index.path,
-          fmt::format("weight_map.{}: expected a file name", quote(field.key))
-      );
-    }
-    index.tensors.push_back({field.key, shard});
-    if (index.shards.empty() || index.shards.back() != shard) {
-      index.shards.emplace_back(shard);
-    }
-  }
-  if (index.tensors.empty()) {
-    reject(index.path, "weight_map: no shard file names were found");
-  }
-  std::sort(index.shards.begin(), index.shards.end());
-  index.shards.erase(
-      std::unique(index.shards.begin(), index.shards.end()), index.shards.end()
-  );
-  std::sort(
-      index.tensors.begin(),
-      index.tensors.end(),
-      [](const IndexedTensor& a, const IndexedTensor& b) {
-        return a.tensor < b.tensor;
-      }
-  );
-  auto twin = std::adjacent_find(
-      index.tensors.begin(),
-      index.tensors.end(),
-      [](const IndexedTensor& a, const IndexedTensor& b) {
-        return a.tensor == b.tensor;
-      }
-  );
-  if (twin != index.tensors.end()) {
-    reject(
-        index.path,
-        fmt::format("weight_map: {} appears twice", quote(twin->tensor))
-    );
-  }
-}
-
-// 0 unless the optional metadata tells a number of bytes.
-uint64_t read_total_size(const Index& index, simdjson::dom::object root) {
-  auto metadata = find_member(index, root, "metadata");
-  simdjson::dom::object object;
-  if (!metadata || metadata->get(object)) {
-    return 0;
-  }
-  auto size = find_member(index, object, "total_size");
-  uint64_t bytes = 0;
-  return size && !size->get(bytes) ? bytes : 0;
-}
-
-// Null if the directory has no index.
-std::unique_ptr<Index> read_index(const std::string& directory) {
-  auto index = std::make_unique<Index>();
-  index->path = join_path(directory, kIndexName);
-  os::FileInfo info;
-  if (!os::stat_path(index->path, info, false)) {
-    return nullptr;
-  }
-  std::string text = read_file(index->path, kMaxIndex);
-  simdjson::dom::object root;
-  auto error =
-      index->parser.allocate(std::max<size_t>(text.size(), 64), kMaxIndexDepth);
-  if (!error) {
-    error = index->parser.parse(text).get(root);
-  }
-  if (error) {
-    reject(
-        index->path,
-        fmt::format("not a JSON object: {}", simdjson::error_message(error))
-    );
-  }
-  auto member = find_member(*index, root, "weight_map");
-  simdjson::dom::object map;
-  if (!member || member->get(map)) {
-    reject(index->path, "weight_map: missing or not an object");
-  }
-  read_weight_map(*index, map);
-  index->total_size = read_total_size(*index, root);
-  return index;
-}
-
-bool is_plain_name(const std::string& name) {
-  constexpr std::string_view kForbidden("/\\\0", 3);
-  return !name.empty() && name != "." && name != ".." &&
-         name.find_first_of(kForbidden) == std::string::npos;
-}
-
-bool is_consolidated(const std::string& name) {
-  return name.starts_with(kConsolidated);
 }
 
 std::string link_target(const std::string& path) {
@@ -171,170 +41,130 @@ std::string link_target(const std::string& path) {
   return std::filesystem::read_symlink(path, error).string();
 }
 
-/// What is at a name of the directory.
-enum class Found { nothing, file, broken_link, other };
-
-Found look_at(const std::string& path) {
-  os::FileInfo info;
-  if (os::stat_path(path, info)) {
-    return info.regular ? Found::file : Found::other;
-  }
-  return os::stat_path(path, info, false) ? Found::broken_link : Found::nothing;
-}
-
-struct Listing {
-  std::vector<std::string> files;  // sorted
-  size_t broken = 0;
-};
-
-// The *.safetensors files of the directory itself.
-Listing list_files(const std::string& directory) {
-  Listing listing;
-  for (std::string& name : os::list_directory(directory)) {
-    if (!name.ends_with(kExtension) || name.front() == '.') {
-      continue;
+// What is known of files that aren't there as they should be.
+std::vector<std::string> describe_missing(
+    const std::string& directory, const ShardPlan& plan
+) {
+  std::vector<std::string> lines;
+  for (const std::string& name : plan.missing) {
+    if (lines.size() == kListed) {
+      lines.resize(plan.missing.size());
+      break;
     }
     std::string path = join_path(directory, name);
-    switch (look_at(path)) {
-      case Found::file:
-        listing.files.push_back(std::move(name));
+    switch (shard_state(path)) {
+      case ShardState::empty:
+        lines.push_back(quote(name) + " (empty)");
         break;
-      case Found::broken_link:
-        ++listing.broken;
-        log_warning(fmt::format(
-            "[shards] {} is a link to {}, which is missing; skipped. "
-            "Download the model again into a real local directory",
-            path,
-            quote(link_target(path))
-        ));
-        break;
-      default:
-        break;
-    }
-  }
-  auto rest = std::stable_partition(
-      listing.files.begin(),
-      listing.files.end(),
-      [](const std::string& name) { return !is_consolidated(name); }
-  );
-  if (rest != listing.files.begin()) {
-    listing.files.erase(rest, listing.files.end());
-  }
-  return listing;
-}
-
-// The files that the index promises and the directory hasn't, with the reason.
-struct Promises {
-  std::vector<std::string> present;
-  std::vector<std::string> missing;
-};
-
-Promises check_promises(const std::string& directory, const Index& index) {
-  Promises promises;
-  const std::vector<std::string> listed = os::list_directory(directory);
-  for (const std::string& name : index.shards) {
-    if (!is_plain_name(name)) {
-      reject(
-          index.path,
-          fmt::format(
-              "weight_map names {}; plain file names without separators are "
-              "required",
-              quote(name)
-          )
-      );
-    }
-    if (!std::binary_search(listed.begin(), listed.end(), name)) {
-      promises.missing.push_back(quote(name));
-      continue;
-    }
-    std::string path = join_path(directory, name);
-    switch (look_at(path)) {
-      case Found::file:
-        promises.present.push_back(name);
-        break;
-      case Found::other:
-        reject(path, "not a regular file");
-      case Found::broken_link:
-        promises.missing.push_back(fmt::format(
+      case ShardState::broken_link:
+        lines.push_back(fmt::format(
             "{} (a link to {})", quote(name), quote(link_target(path))
         ));
         break;
+      case ShardState::not_a_file:
+        reject(path, "not a regular file");
       default:
-        promises.missing.push_back(quote(name));
+        lines.push_back(quote(name));
     }
   }
-  return promises;
+  return lines;
 }
 
 [[noreturn]] void reject_incomplete(
-    const std::string& directory, const Promises& promises
+    const std::string& directory, const ShardPlan& plan
 ) {
+  std::vector<std::string> unfinished = unfinished_downloads(directory);
   fail(
       ErrorCode::not_found,
       fmt::format(
-          "[shards] {}: an incomplete download. Missing: {}; present: {}. "
+          "[shards] {}: an incomplete download. Missing: {}; present: {}{}. "
           "Download the model again",
           directory,
-          list_names(promises.missing, kListed),
-          promises.present.empty() ? "nothing"
-                                   : list_names(promises.present, kListed)
+          list_names(describe_missing(directory, plan), kListed),
+          plan.present.empty() ? "nothing" : list_names(plan.present, kListed),
+          unfinished.empty()
+              ? ""
+              : "; unfinished: " + list_names(unfinished, kListed)
       )
   );
 }
 
-// Some file that is present isn't in the index.
-bool is_stale(const Index& index, const Listing& listing) {
-  return std::any_of(
-      listing.files.begin(),
-      listing.files.end(),
-      [&](const std::string& name) {
-        return !std::binary_search(
-            index.shards.begin(), index.shards.end(), name
-        );
-      }
+[[noreturn]] void reject_empty(
+    const std::string& directory, const ShardFiles& files
+) {
+  if (!files.broken.empty()) {
+    fail(
+        ErrorCode::not_found,
+        fmt::format(
+            "[shards] {}: all {} {} files are broken links. Download the model "
+            "again into a real local directory",
+            directory,
+            files.broken.size(),
+            kShardExtension
+        )
+    );
+  }
+  std::vector<std::string> unfinished = unfinished_downloads(directory);
+  std::string instead;
+  if (!unfinished.empty()) {
+    instead = ", but unfinished downloads: " + list_names(unfinished, kListed);
+  } else if (!files.adapters.empty()) {
+    instead = ", but an adapter, which needs its base model: " +
+              list_names(files.adapters, kListed);
+  }
+  fail(
+      ErrorCode::not_found,
+      fmt::format(
+          "[shards] {}: no {} file{}", directory, kShardExtension, instead
+      )
   );
 }
 
-Selection select_shards(const std::string& directory) {
-  Selection selection;
-  selection.index = read_index(directory);
-  if (selection.index) {
-    Promises promises = check_promises(directory, *selection.index);
-    if (promises.missing.empty()) {
-      selection.names = std::move(promises.present);
-      return selection;
-    }
-    Listing listing = list_files(directory);
-    if (!is_stale(*selection.index, listing)) {
-      reject_incomplete(directory, promises);
-    }
+void warn_of_broken_links(
+    const std::string& directory, const ShardFiles& files
+) {
+  for (const std::string& name : files.broken) {
+    std::string path = join_path(directory, name);
     log_warning(fmt::format(
-        "[shards] {}: the index names files that do not match what is on "
-        "disk, likely a repackaged quantisation; every {} file is loaded "
-        "instead",
-        directory,
-        kExtension
+        "[shards] {} is a link to {}, which is missing; skipped. Download the "
+        "model again into a real local directory",
+        path,
+        quote(link_target(path))
     ));
+  }
+}
+
+// By the index if there is one and it is followed; what is missing is left to
+// the caller. `tell`: whether to warn of what is not followed.
+Selection plan_selection(const std::string& directory, bool tell) {
+  Selection selection;
+  selection.index = read_shard_index(directory);
+  ShardFiles files = find_shard_files(directory);
+  selection.plan = plan_shards(
+      directory,
+      files,
+      selection.index ? selection.index->shards : std::vector<std::string>{}
+  );
+  if (selection.plan.stale) {
     selection.index.reset();
-    selection.names = std::move(listing.files);
-    return selection;
+    if (tell) {
+      log_warning(fmt::format(
+          "[shards] {}: the index names files that do not match what is on "
+          "disk, likely a repackaged quantisation; every {} file is loaded "
+          "instead",
+          directory,
+          kShardExtension
+      ));
+    }
   }
-  Listing listing = list_files(directory);
-  if (listing.files.empty()) {
-    fail(
-        ErrorCode::not_found,
-        listing.broken > 0
-            ? fmt::format(
-                  "[shards] {}: all {} {} files are broken links. Download "
-                  "the model again into a real local directory",
-                  directory,
-                  listing.broken,
-                  kExtension
-              )
-            : fmt::format("[shards] {}: no {} file", directory, kExtension)
-    );
+  if (!selection.index) {
+    if (tell) {
+      warn_of_broken_links(directory, files);
+    }
+    if (selection.plan.present.empty() && selection.plan.missing.empty()) {
+      selection.nothing = std::move(files);
+    }
   }
-  selection.names = std::move(listing.files);
   return selection;
 }
 
@@ -359,13 +189,19 @@ void refuse_escapes(
 }
 
 Selection select_readable(const std::string& directory) {
-  Selection selection = select_shards(directory);
-  refuse_escapes(directory, selection.names);
+  Selection selection = plan_selection(directory, true);
+  if (selection.nothing) {
+    reject_empty(directory, *selection.nothing);
+  }
+  if (!selection.plan.missing.empty()) {
+    reject_incomplete(directory, selection.plan);
+  }
+  refuse_escapes(directory, selection.plan.present);
   return selection;
 }
 
 [[noreturn]] void reject_promise(
-    const Index& index, const IndexedTensor& promised
+    const ShardIndex& index, const IndexedTensor& promised
 ) {
   reject(
       index.path,
@@ -378,7 +214,7 @@ Selection select_readable(const std::string& directory) {
 }
 
 // Every tensor of the index must have come from some shard.
-void check_promised_tensors(const Index& index, const WeightMap& weights) {
+void check_promised_tensors(const ShardIndex& index, const WeightMap& weights) {
   auto at = weights.begin();
   for (const IndexedTensor& promised : index.tensors) {
     while (at != weights.end() && at->first < promised.tensor) {
@@ -386,6 +222,30 @@ void check_promised_tensors(const Index& index, const WeightMap& weights) {
     }
     if (at == weights.end() || at->first != promised.tensor) {
       reject_promise(index, promised);
+    }
+  }
+}
+
+std::vector<TensorEntry> read_header(const std::string& path) {
+  auto file = MappedFile::open(path);
+  auto entries = read_safetensors_header(file->bytes(), path);
+  if (file->faulted()) {
+    fail(ErrorCode::io, fmt::format("[safetensors] {}: cannot be read", path));
+  }
+  return entries;
+}
+
+// Calls visit(entry) until it gives false.
+template <typename F>
+void for_each_entry(
+    const std::string& directory, const std::vector<std::string>& names, F visit
+) {
+  refuse_escapes(directory, names);
+  for (const std::string& name : names) {
+    for (TensorEntry& entry : read_header(join_path(directory, name))) {
+      if (!visit(entry)) {
+        return;
+      }
     }
   }
 }
@@ -400,14 +260,7 @@ std::vector<std::vector<TensorEntry>> read_headers(
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end);
          ++i) {
       try {
-        auto file = MappedFile::open(paths[i]);
-        headers[i] = read_safetensors_header(file->bytes(), paths[i]);
-        if (file->faulted()) {
-          fail(
-              ErrorCode::io,
-              fmt::format("[safetensors] {}: cannot be read", paths[i])
-          );
-        }
+        headers[i] = read_header(paths[i]);
       } catch (...) {
         faults[i] = std::current_exception();
       }
@@ -429,10 +282,8 @@ std::vector<std::vector<TensorEntry>> read_headers(
 
 std::optional<uint64_t> header_bytes(const std::string& path) {
   try {
-    auto file = MappedFile::open(path);
-    auto entries = read_safetensors_header(file->bytes(), path);
     uint64_t bytes = 0;
-    for (const TensorEntry& entry : entries) {
+    for (const TensorEntry& entry : read_header(path)) {
       bytes += entry.end - entry.begin;
     }
     return bytes;
@@ -445,7 +296,7 @@ std::optional<uint64_t> header_bytes(const std::string& path) {
 
 std::vector<std::string> list_shards(const std::string& directory) {
   std::vector<std::string> paths;
-  for (const std::string& name : select_readable(directory).names) {
+  for (const std::string& name : select_readable(directory).plan.present) {
     paths.push_back(join_path(directory, name));
   }
   return paths;
@@ -454,29 +305,22 @@ std::vector<std::string> list_shards(const std::string& directory) {
 std::optional<std::vector<std::string>> tensor_names(
     const std::string& directory
 ) {
+  Selection selection = plan_selection(directory, false);
   std::vector<std::string> names;
-  auto index = read_index(directory);
-  bool complete =
-      index != nullptr && check_promises(directory, *index).missing.empty();
-  Listing listing = complete ? Listing{} : list_files(directory);
-  if (index != nullptr && (complete || !is_stale(*index, listing))) {
-    names.reserve(index->tensors.size());
-    for (const IndexedTensor& tensor : index->tensors) {
+  if (selection.index) {
+    names.reserve(selection.index->tensors.size());
+    for (const IndexedTensor& tensor : selection.index->tensors) {
       names.emplace_back(tensor.tensor);
     }
     return names;
   }
-  if (listing.files.empty()) {
+  if (selection.plan.present.empty()) {
     return std::nullopt;
   }
-  refuse_escapes(directory, listing.files);
-  for (const std::string& file : listing.files) {
-    std::string path = join_path(directory, file);
-    auto mapped = MappedFile::open(path);
-    for (TensorEntry& entry : read_safetensors_header(mapped->bytes(), path)) {
-      names.push_back(std::move(entry.name));
-    }
-  }
+  for_each_entry(directory, selection.plan.present, [&](TensorEntry& entry) {
+    names.push_back(std::move(entry.name));
+    return true;
+  });
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -484,25 +328,22 @@ std::optional<std::vector<std::string>> tensor_names(
 std::optional<std::vector<int64_t>> tensor_shape(
     const std::string& directory, std::string_view name
 ) {
-  Listing listing = list_files(directory);
-  refuse_escapes(directory, listing.files);
-  for (const std::string& file : listing.files) {
-    std::string path = join_path(directory, file);
-    auto mapped = MappedFile::open(path);
-    for (TensorEntry& entry : read_safetensors_header(mapped->bytes(), path)) {
-      if (entry.name == name) {
-        return std::move(entry.shape);
-      }
+  std::optional<std::vector<int64_t>> shape;
+  Selection selection = plan_selection(directory, false);
+  for_each_entry(directory, selection.plan.present, [&](TensorEntry& entry) {
+    if (entry.name == name) {
+      shape = std::move(entry.shape);
     }
-  }
-  return std::nullopt;
+    return !shape;
+  });
+  return shape;
 }
 
 WeightMap load_weights(const std::string& directory) {
   Selection selection = select_readable(directory);
   WeightMap weights;
   weights.origin = directory;
-  for (const std::string& name : selection.names) {
+  for (const std::string& name : selection.plan.present) {
     load_safetensors(join_path(directory, name), weights);
   }
   if (selection.index) {
@@ -514,7 +355,7 @@ WeightMap load_weights(const std::string& directory) {
 TensorListing list_tensors(const std::string& directory) {
   Selection selection = select_readable(directory);
   TensorListing listing;
-  for (const std::string& name : selection.names) {
+  for (const std::string& name : selection.plan.present) {
     listing.shards.push_back(join_path(directory, name));
   }
   auto headers = read_headers(listing.shards);
@@ -546,7 +387,7 @@ uint64_t weight_bytes(const std::string& directory) {
     return 0;
   }
   uint64_t total = 0;
-  for (const std::string& name : selection.names) {
+  for (const std::string& name : selection.plan.present) {
     auto bytes = header_bytes(join_path(directory, name));
     auto sum = bytes ? checked_add(total, *bytes) : std::nullopt;
     if (!sum) {

@@ -13,23 +13,21 @@ namespace mlxcel {
 
 /// The shard files of a model directory as full paths, sorted bytewise by
 /// name: by model.safetensors.index.json if there is one, otherwise every
-/// top-level *.safetensors (weights-and-quantization.md 3, design 7).
-/// - An index whose files are all there is followed; other files are left out.
-/// - If some file that it names is missing, the index is stale (warned, all
-///   files taken) only if some file that is present isn't in it. Otherwise the
-///   download is incomplete: the Error lists what is present and missing.
+/// top-level *.safetensors (weights-and-quantization.md 3, design 7). Which
+/// files count, when an index is stale (warned, all files taken) and what is
+/// missing is the rule of core/shard_files.h.
+/// - An incomplete download is an Error that lists what is present, missing
+///   and unfinished. Empty files and links to nothing are missing.
 /// - A name that is no plain file name is an Error, whatever else is there.
-/// - consolidated*.safetensors repeat the weights of the other files: they are
-///   taken only where there is nothing else. Hidden files are never taken.
 /// - A link may lead to a file inside the directory or to a blob of a Hugging
-///   Face cache (core/containment.h); another is refused, a broken one counts
-///   as missing if the index names it and is skipped with a warning otherwise.
+///   Face cache (core/containment.h); another is refused, a broken one that no
+///   index names is skipped with a warning.
 /// Throws Error naming the directory, the index or the file.
 std::vector<std::string> list_shards(const std::string& directory);
 
 /// The names of all tensors, sorted, from the index or, where it is stale or
 /// there is none, from the headers; an incomplete download still has those of
-/// its index. Empty if there is neither an index nor a shard.
+/// its index or of the shards that are there. Empty if there is neither.
 /// Throws Error naming the index or the shard that cannot be read.
 std::optional<std::vector<std::string>> tensor_names(
     const std::string& directory

@@ -12,6 +12,8 @@
 
 namespace mlxcel {
 
+class MappedFile;
+
 /// Where the bytes of a weight come from: an extent of a mapped file, a buffer
 /// in memory, or a transform of other weights that runs when first asked.
 class WeightSource {
@@ -27,6 +29,11 @@ class WeightSource {
   /// True once a page of the file could not be read (core/file.h).
   virtual bool faulted() const {
     return false;
+  }
+  /// The file that the bytes are read from whenever they are used; null if
+  /// they are in memory.
+  virtual std::shared_ptr<const MappedFile> file() const {
+    return nullptr;
   }
 };
 

@@ -34,6 +34,9 @@ class ModelFolder {
   void write_beside(const std::string& name, std::string_view text) const {
     std::ofstream(path_ + "/" + name) << text;
   }
+  void link_beside(const std::string& name, const std::string& target) const {
+    std::filesystem::create_symlink(target, path_ + "/" + name);
+  }
 
  private:
   std::string path_;

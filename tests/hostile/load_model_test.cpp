@@ -11,78 +11,17 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "mlxcel/config/config.h"
 #include "mlxcel/core/error.h"
-#include "mlxcel/core/fault_guard.h"
 #include "mlxcel/core/os.h"
 #include "mlxcel/engine/generate.h"
 #include "mlxcel/engine/score.h"
-#include "mlxcel/loading/detect.h"
-#include "mlxcel/weights/synthetic.h"
-#include "tests/unit/support/temporary_directory.h"
+#include "tests/hostile/tiny_model.h"
 
 namespace mlxcel {
 namespace {
 
 namespace fs = std::filesystem;
 using Value = nlohmann::ordered_json;
-
-constexpr const char* kConfig = R"({
-  "model_type": "llama",
-  "hidden_size": 64,
-  "num_hidden_layers": 2,
-  "num_attention_heads": 4,
-  "num_key_value_heads": 2,
-  "intermediate_size": 96,
-  "vocab_size": 128,
-  "max_position_embeddings": 256,
-  "rms_norm_eps": 1e-5,
-  "tie_word_embeddings": true
-})";
-
-// The config with some members replaced; null takes one away.
-std::string patched(const std::string& patch) {
-  Value config = Value::parse(kConfig);
-  config.merge_patch(Value::parse(patch));
-  return config.dump();
-}
-
-void write_weights(const TemporaryDirectory& dir, const std::string& text) {
-  Json config = parse_config(text, "config.json");
-  SyntheticOptions options;
-  options.bits = config.has("quantization") ? 4 : 0;
-  options.group = 32;
-  write_synthetic(
-      descriptor(get_model_type(config)).family->tensors(config),
-      dir.path(),
-      options
-  );
-}
-
-// A directory that loads as it is.
-class Model {
- public:
-  explicit Model(const std::string& config = kConfig) {
-    write_weights(dir_, config);
-    dir_.write("config.json", config);
-  }
-  const TemporaryDirectory& dir() const {
-    return dir_;
-  }
-  std::string path() const {
-    return dir_.path();
-  }
-
- private:
-  TemporaryDirectory dir_;
-};
-
-Checkpoint load(const std::string& path) {
-  LoadOptions options;
-  options.backend.device = "cpu";
-  options.tokenizer = false;
-  return load_model(path, options);
-}
 
 // Loads and runs a few tokens.
 std::vector<TokenScore> load_and_score(const std::string& path) {
@@ -677,29 +616,6 @@ TEST(WeightsHostile, NanWeightsAreAnErrorOfTheDraw) {
     params.top_p = nucleus ? 0.9 : 1;
     std::vector<float> copy = row;
     EXPECT_THROW(Sampler(params).sample(copy, prompt), Error);
-  }
-}
-
-// Truncated while in use: the step fails, and so does every later one.
-TEST(WeightsHostile, FileCutWhileInUse) {
-  FaultGuard::install();
-  Model model(patched(R"({"intermediate_size": 4096})"));
-  Checkpoint checkpoint = load(model.path());
-  Engine engine(*checkpoint.model.model, 64);
-  auto sequence = engine.open();
-  std::vector<int32_t> prompt = {1, 2, 3};
-  engine.prefill(*sequence, prompt, 64);
-  fs::resize_file(model.dir() / "model.safetensors", 4096);
-  for (int i = 0; i < 2; ++i) {
-    try {
-      engine.prefill(*sequence, prompt, 64);
-      ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::io);
-      EXPECT_NE(error.message().find("model.safetensors"), std::string::npos)
-          << error.message();
-    }
-    EXPECT_EQ(sequence->length(), 3);
   }
 }
 

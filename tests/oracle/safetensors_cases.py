@@ -25,6 +25,9 @@ SPACES = ["", "", "", " ", "\n", "\t\r ", "  "]
 WORDS = ["null", "true", "[]", "{}", '""', '"U8"', "3", '{"a":"b"}',
          '{"a":1}', '{"a":null}', '{"a":"b","a":"c"}', '[["a","b"]]',
          '{"U8":null}', '{"\\u0061":"\\ud83d\\ude00"}', '{"a":"\\ud800"}']
+ESCAPES = ["\\u0000", "\\ud800", "\\udc00\\ud800", "\\ud800\\u0041",
+           "\\ud83d\\ude00", "\\x41", "\\u00g1", "\\u00E9", "\\u+123",
+           "\\u12", "\\/", "\\b\\f\\n\\r\\t", "'", "\x01", "\x1f", "\x7f", "\\"]
 LETTERS = b"{}[]\":,0123456789eE+-.\\u \t\n\r\x00\x0b\x80\xc3\xff\xefntf/FUB_"
 
 
@@ -213,11 +216,10 @@ def change_text(draw, text):
             return (text[:at + 1] + f"\\u{ord(text[at + 1]) & 0xffff:04x}" +
                     text[at + 2:])
         return text
-    if kind == 6:
-        return text.replace('"', draw.choice(
-            ["\\u0000", "\\ud800", "\\udc00\\ud800", "\\ud83d\\ude00", "\\x41",
-             "\\u00g1", "\\u00E9", "\\u+123", "\\/", "'", "\x01", "\x1f", "\\"]) + '"',
-            draw.choice([1, 2, 4]))
+    if kind == 6:  # inside a string, as far as can be told
+        quotes = [i for i, c in enumerate(text) if c == '"'][1::2] or [at]
+        at = draw.choice(quotes)
+        return text[:at] + draw.choice(ESCAPES) + text[at:]
     return text.replace(draw.choice(":,[]{}"), draw.choice(
         [" : ", ",,", ";", "\x0b", "\xa0", ""]), draw.choice([1, 2, 99]))
 

@@ -125,8 +125,8 @@ bool CpuBackend::supports(Operation operation, const WeightFormat& format)
 }
 
 void CpuBackend::keep(const Weight& weight) {
-  if (known_sources_.insert(weight.source.get()).second) {
-    sources_.push_back(weight.source);
+  if (kept_.insert(weight.source).second) {
+    files_.add(weight);
     unread_.push_back(weight.bytes());
   }
 }
@@ -168,6 +168,7 @@ std::shared_ptr<const PreparedVector> CpuBackend::prepare_vector(
     const Weight& weight, float offset
 ) {
   auto vector = std::make_shared<CpuVector>();
+  files_.add(weight);
   vector->values = to_float(weight);
   vector->size = static_cast<int64_t>(vector->values.size());
   if (offset != 0) {
@@ -194,21 +195,6 @@ std::shared_ptr<const PreparedAttention> CpuBackend::prepare_attention(
     }
   }
   return make_cpu_attention(spec, rope);
-}
-
-void CpuBackend::check_weights() {
-  for (const auto& source : sources_) {
-    if (source->faulted()) {
-      broken_ = fmt::format(
-          "[file] {}: a part of it could not be read; it was cut or its disk "
-          "failed while in use, load the model again",
-          source->origin()
-      );
-    }
-  }
-  if (!broken_.empty()) {
-    fail(ErrorCode::io, broken_);
-  }
 }
 
 Resident CpuBackend::materialize() {
@@ -245,7 +231,7 @@ Resident CpuBackend::materialize() {
       }
   );
   unread_.clear();
-  check_weights();
+  files_.check();
   return resident;
 }
 
@@ -256,16 +242,14 @@ std::unique_ptr<StatePool> CpuBackend::make_pool(
 }
 
 void CpuBackend::begin(const Batch& batch, StatePool& pool) {
-  if (!broken_.empty()) {
-    fail(ErrorCode::io, broken_);
-  }
+  files_.check();
   plan_.begin(batch, static_cast<KvPool&>(pool));
 }
 
 void CpuBackend::end() {
   plan_.end();
   arena_.end_step();
-  check_weights();
+  files_.check();
 }
 
 void CpuBackend::need_step(const char* operation) const {

@@ -16,6 +16,7 @@
 #include "mlxcel/backend/cpu/matmul.h"
 #include "mlxcel/backend/cpu/step_plan.h"
 #include "mlxcel/core/thread_pool.h"
+#include "mlxcel/weights/weight_files.h"
 
 namespace mlxcel::backend::cpu {
 
@@ -115,7 +116,6 @@ class CpuBackend : public Backend {
  private:
   void keep(const LinearWeight& weight);
   void keep(const Weight& weight);
-  void check_weights();
   void need_step(const char* operation) const;
   Tensor make_like(const Tensor& x, int64_t cols);
   void run_experts(
@@ -158,11 +158,10 @@ class CpuBackend : public Backend {
   MatmulScratch scratch_;
   ExpertPlan expert_plan_;
   std::vector<std::shared_ptr<RopeTable>> ropes_;
+  WeightFiles files_;
   // What was prepared, each source once; bytes not yet read ahead.
-  std::vector<std::shared_ptr<const WeightSource>> sources_;
-  std::unordered_set<const WeightSource*> known_sources_;
+  std::unordered_set<std::shared_ptr<const WeightSource>> kept_;
   std::vector<std::span<const std::byte>> unread_;
-  std::string broken_;  // why the weights can't be used any more
 };
 
 }  // namespace mlxcel::backend::cpu

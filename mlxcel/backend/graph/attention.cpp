@@ -245,6 +245,7 @@ Tensor GraphBackend::attend(
         outputs.size() == 1 ? outputs[0] : mx::concatenate(outputs, 0, stream_)
     );
   } catch (...) {
+    lost_ = true;
     rethrow(layer.name);
   }
 }

@@ -130,6 +130,7 @@ std::shared_ptr<const EmbeddingSource> GraphBackend::prepare_embedding(
 ) {
   try {
     Planes planes = make_planes(table);
+    keep(table);
     note_activation(planes.type);
     count(table);
     mx::Dtype type = numerics_.exact ? mx::float32 : planes.type;

@@ -200,6 +200,7 @@ bool GraphBackend::supports(Operation operation, const WeightFormat& format)
 std::shared_ptr<const PreparedVector> GraphBackend::prepare_vector(
     const Weight& weight, float offset
 ) {
+  files_.add(weight);
   std::vector<float> values = to_float(weight);
   for (float& value : values) {
     value += offset;
@@ -224,6 +225,12 @@ void GraphBackend::finish_copies() {
   }
 }
 
+void GraphBackend::keep(const LinearWeight& weight) {
+  for (const Weight* plane : planes_of(weight)) {
+    files_.add(*plane);
+  }
+}
+
 Resident GraphBackend::materialize() {
   for (Pending& pending : pending_) {
     try {
@@ -231,19 +238,10 @@ Resident GraphBackend::materialize() {
     } catch (...) {
       rethrow(pending.name);
     }
-    if (pending.source->faulted()) {
-      fail(
-          ErrorCode::io,
-          fmt::format(
-              "{}: a page of {} could not be read",
-              pending.name,
-              pending.source->origin()
-          )
-      );
-    }
   }
   pending_.clear();
   finish_copies();
+  files_.check();
   return std::exchange(resident_, {});
 }
 
@@ -260,6 +258,7 @@ void GraphBackend::begin(const Batch& batch, StatePool& pool) {
   if (own == nullptr) {
     broken_step("the pool belongs to another backend");
   }
+  files_.check();
   check_rows(batch);
   check_positions(batch, *own);
   finish_copies();  // of what was prepared outside a materialisation scope
@@ -267,9 +266,14 @@ void GraphBackend::begin(const Batch& batch, StatePool& pool) {
   logit_rows_ = int_array(batch.logit_rows);
   batch_ = &batch;
   pool_ = own;
+  lost_ = false;
 }
 
 void GraphBackend::end() {
+  if (lost_) {
+    drop_step();
+    return;
+  }
   const Batch& step = batch();
   std::vector<mx::array> outstanding;
   for (const Segment& segment : step.segments) {
@@ -287,22 +291,28 @@ void GraphBackend::end() {
   pool_ = nullptr;
 }
 
-// A failed evaluation leaves arrays that can't be evaluated again: what the
-// step's sequences hold is lost.
+// A failed evaluation leaves arrays that can't be evaluated again, and a page
+// that could not be read leaves wrong ones: what the step's sequences hold is
+// lost.
 void GraphBackend::evaluate(
     std::vector<mx::array> arrays, const std::string& what
 ) {
   try {
     mx::eval(std::move(arrays));
+    files_.check();
   } catch (...) {
-    if (batch_ != nullptr) {
-      for (const Segment& segment : batch_->segments) {
-        pool_->truncate(segment.sequence, 0);
-      }
-      batch_ = nullptr;
-      pool_ = nullptr;
-    }
+    drop_step();
     rethrow(what);
+  }
+}
+
+void GraphBackend::drop_step() noexcept {
+  if (batch_ != nullptr) {
+    for (const Segment& segment : batch_->segments) {
+      pool_->truncate(segment.sequence, 0);
+    }
+    batch_ = nullptr;
+    pool_ = nullptr;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "mlxcel/backend/backend.h"
 #include "mlxcel/backend/graph/linear.h"
 #include "mlxcel/backend/graph/state_pool.h"
+#include "mlxcel/weights/weight_files.h"
 
 namespace mlxcel::backend::graph {
 
@@ -105,8 +106,8 @@ class GraphBackend final : public Backend {
  private:
   /// The step's batch. Throws Error(internal) outside begin() and end().
   const Batch& batch() const;
-  /// Evaluates now. On failure the state of the step's sequences is dropped
-  /// and the step is over.
+  /// Evaluates now. On failure, that of a weight file included, the state of
+  /// the step's sequences is dropped and the step is over.
   void evaluate(std::vector<mx::array> arrays, const std::string& what);
   /// Remembers the type that activations take from a matrix of type `dtype`.
   void note_activation(mx::Dtype dtype);
@@ -127,13 +128,17 @@ class GraphBackend final : public Backend {
   struct Pending {
     std::string name;
     mx::array value;
-    std::shared_ptr<const WeightSource> source;
   };
+  void keep(const LinearWeight& weight);
+  WeightFiles files_;
   // Prepared since the last materialize().
   std::vector<Pending> pending_;
   Resident resident_;
 
+  /// Drops the state of the step's sequences and ends the step.
+  void drop_step() noexcept;
   const Batch* batch_ = nullptr;
+  bool lost_ = false;  // an append to the state failed half-way
   GraphStatePool* pool_ = nullptr;
   std::optional<mx::array> positions_;   // [T] int32
   std::optional<mx::array> logit_rows_;  // [R] int32

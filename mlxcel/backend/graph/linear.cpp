@@ -213,18 +213,19 @@ mx::array activate(Activation activation, const mx::array& x, mx::Stream s) {
 
 Planes GraphBackend::prepare_planes(const LinearWeight& weight) {
   Planes planes = make_planes(weight);
-  auto widen = [&](mx::array& a, const Weight& source, const char* plane) {
+  auto widen = [&](mx::array& a, const char* plane) {
     a = mx::astype(a, mx::float32, stream_);
-    pending_.push_back({weight.path + plane, a, source.source});
+    pending_.push_back({weight.path + plane, a});
   };
   note_activation(planes.type);
+  keep(weight);
   count(weight);
   if (planes.format.mode == QuantMode::dense && numerics_.exact) {
-    widen(planes.codes, weight.codes, ".weight");
+    widen(planes.codes, ".weight");
   }
   if (planes.format.mode == QuantMode::affine && wide_products()) {
-    widen(*planes.scales, *weight.scales, ".scales");
-    widen(*planes.biases, *weight.biases, ".biases");
+    widen(*planes.scales, ".scales");
+    widen(*planes.biases, ".biases");
   }
   if (numerics_.exact) {
     planes.type = mx::float32;

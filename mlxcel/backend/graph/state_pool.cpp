@@ -83,6 +83,11 @@ void GraphStatePool::truncate(SequenceId sequence, int64_t tokens) {
   }
 }
 
+int64_t GraphStatePool::kept(SequenceId sequence, int64_t tokens) const {
+  auto found = sequences_.find(sequence);
+  return found == sequences_.end() ? 0 : std::min(found->second.tokens, tokens);
+}
+
 SequenceKv& GraphStatePool::sequence(SequenceId id) {
   SequenceKv& kv = sequences_[id];
   kv.layers.resize(layout_.layers.size());

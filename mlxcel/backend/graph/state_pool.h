@@ -32,6 +32,7 @@ class GraphStatePool final : public StatePool {
   int64_t blocks() const override;
   uint64_t block_bytes() const override;
   void truncate(SequenceId sequence, int64_t tokens) override;
+  int64_t kept(SequenceId sequence, int64_t tokens) const override;
 
   const StateLayout& layout() const {
     return layout_;

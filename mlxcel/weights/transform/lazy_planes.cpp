@@ -1,10 +1,8 @@
 #include "mlxcel/weights/transform/lazy_planes.h"
 
-#include <fmt/format.h>
-
 #include <mutex>
 
-#include "mlxcel/core/error.h"
+#include "mlxcel/weights/weight_files.h"
 
 namespace mlxcel {
 
@@ -43,15 +41,12 @@ class Planes {
       );
       planes.push_back(memory.back().get());
     }
-    make_(inputs_, planes);
+    WeightFiles files;
     for (const Weight& input : inputs_) {
-      if (input.source->faulted()) {
-        fail(
-            ErrorCode::io,
-            fmt::format("[weights] {}: cannot be read", input.source->origin())
-        );
-      }
+      files.add(input);
     }
+    make_(inputs_, planes);
+    files.check();
     for (const Weight& input : inputs_) {
       input.source->release();
     }

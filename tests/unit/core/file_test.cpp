@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <thread>
 
@@ -93,6 +95,93 @@ TEST(FaultGuard, ShrunkenFileReadsAsZeroAndIsMarked) {
   std::byte seen{1};
   std::thread([&] { seen = file->bytes()[20000]; }).join();
   EXPECT_EQ(seen, std::byte{0});
+}
+
+// A process may have some 65,000 pieces of memory: one for each page of a
+// large file that was cut would be too many.
+TEST(FaultGuard, ManyScatteredFaultsAreAbsorbed) {
+  FaultGuard::install();
+  TemporaryDirectory dir;
+  std::string path = dir.write("w", "");
+  constexpr int64_t kPages = 150'000;
+  int64_t page = static_cast<int64_t>(os::page_size());
+  ASSERT_EQ(truncate(path.c_str(), kPages * page), 0);
+  auto file = MappedFile::open(path);
+  ASSERT_EQ(truncate(path.c_str(), 0), 0);
+  std::byte seen{0};
+  for (int64_t i = kPages - 1; i >= 0; i -= 2) {
+    seen |= file->bytes()[static_cast<size_t>(i * page)];
+  }
+  EXPECT_EQ(seen, std::byte{0});
+  EXPECT_TRUE(file->faulted());
+}
+
+TEST(FaultGuard, OtherFilesComeAndGoMeanwhile) {
+  FaultGuard::install();
+  TemporaryDirectory dir;
+  std::string other = dir.write("other", "x");
+  std::atomic<bool> done = false;
+  std::thread coming([&] {
+    while (!done) {
+      MappedFile::open(other);
+    }
+  });
+  std::string path = dir.write("w", "");
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_EQ(truncate(path.c_str(), 8192), 0);
+    auto file = MappedFile::open(path);
+    ASSERT_EQ(truncate(path.c_str(), 0), 0);
+    EXPECT_EQ(file->bytes()[i % 8192], std::byte{0});
+    EXPECT_TRUE(file->faulted());
+  }
+  done = true;
+  coming.join();
+}
+
+TEST(FaultGuard, ReadingAheadFindsTheFault) {
+  FaultGuard::install();
+  TemporaryDirectory dir;
+  std::string path = dir.write("w", std::string(64 << 10, 'x'));
+  auto file = MappedFile::open(path);
+  os::will_need(file->bytes().data() + 10, 60000);
+  EXPECT_FALSE(file->faulted());
+  ASSERT_EQ(truncate(path.c_str(), 5000), 0);
+  os::will_need(file->bytes().data() + 10, 60000);
+  EXPECT_TRUE(file->faulted());
+}
+
+// The system would call them a bad address, and the file written to would be
+// blamed.
+TEST(FaultGuard, WritingWhatWasCutIsAFaultOfTheSource) {
+  FaultGuard::install();
+  TemporaryDirectory dir;
+  constexpr size_t kSize = 3 << 20;
+  std::string path = dir.write("w", std::string(kSize, 'x'));
+  auto file = MappedFile::open(path);
+  ASSERT_EQ(truncate(path.c_str(), 1 << 20), 0);
+  AtomicFile out(dir / "out");
+  out.write(file->bytes().data(), kSize);
+  out.commit();
+  EXPECT_TRUE(file->faulted());
+  EXPECT_EQ(read_file(dir / "out", kSize).size(), kSize);
+}
+
+TEST(MappedFile, ToldApartWrittenToAndReplaced) {
+  TemporaryDirectory dir;
+  std::string path = dir.write("w", "before");
+  auto file = MappedFile::open(path);
+  EXPECT_FALSE(file->changed());
+  // As our own writer does it: the view keeps what it had.
+  dir.write("new", "after!");
+  os::rename_file(dir / "new", path);
+  EXPECT_FALSE(file->changed());
+  EXPECT_EQ(file->bytes()[0], std::byte{'b'});
+  auto second = MappedFile::open(path);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  dir.write("w", "AFTER!");
+  EXPECT_TRUE(second->changed());
+  os::remove_path(path);
+  EXPECT_FALSE(second->changed());
 }
 
 TEST(FaultGuardDeathTest, FaultElsewhereGoesToTheDefault) {

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -52,6 +54,35 @@ TEST(ThreadPool, WakesAfterSleepAndResizes) {
     pool.run([&](int, int) { ++calls; });
     EXPECT_EQ(calls.load(), threads);
   }
+}
+
+// Memory may run out on any thread: the process lives, the caller is told.
+TEST(ThreadPool, AnExceptionOfAnyThreadComesOut) {
+  ThreadPool pool(3);
+  for (int thrower : {0, 1, 2}) {
+    std::atomic<int> calls = 0;
+    EXPECT_THROW(
+        pool.run([&](int thread, int) {
+          ++calls;
+          if (thread == thrower) {
+            throw std::bad_alloc();
+          }
+        }),
+        std::bad_alloc
+    );
+    EXPECT_EQ(calls.load(), 3);
+  }
+  EXPECT_THROW(
+      pool.parallel_for(
+          1000, 1, [](int64_t, int64_t) { throw std::runtime_error("each"); }
+      ),
+      std::runtime_error
+  );
+  std::atomic<int64_t> sum = 0;
+  pool.parallel_for(1000, 7, [&](int64_t begin, int64_t end) {
+    sum += end - begin;
+  });
+  EXPECT_EQ(sum.load(), 1000);
 }
 
 }  // namespace

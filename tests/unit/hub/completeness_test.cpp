@@ -32,7 +32,7 @@ TEST(HubCompleteness, OneFile) {
   Model model;
   EXPECT_EQ(model.check().missing, Names{"*.safetensors"});
   model.write("x.safetensors", "");
-  EXPECT_EQ(model.check().missing, Names{"*.safetensors"});
+  EXPECT_EQ(model.check().missing, Names{"\"x.safetensors\""});
   model.write("x.safetensors", "x");
   EXPECT_TRUE(model.check().complete());
   EXPECT_EQ(model.check().present, (Names{"config.json", "\"x.safetensors\""}));
@@ -157,6 +157,18 @@ TEST(HubCompleteness, LargeIndex) {
   model.index(map);
   model.write("m.safetensors", "x");
   EXPECT_TRUE(model.check().complete());
+}
+
+TEST(HubCompleteness, TellsWhatIsUnfinished) {
+  Model model;
+  model.index(R"("a":"1.safetensors","b":"2.safetensors")");
+  model.write("1.safetensors", "x");
+  model.write(".2.safetensors.0123456789abcdef.part", "x");
+  EXPECT_EQ(
+      model.check().describe(),
+      "missing: \"2.safetensors\"; present: config.json, \"1.safetensors\"; "
+      "unfinished: .2.safetensors.0123456789abcdef.part"
+  );
 }
 
 TEST(HubCompleteness, NoDirectory) {

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mlxcel {
+
+struct IndexedTensor {
+  std::string_view tensor;
+  std::string_view shard;
+};
+
+/// model.safetensors.index.json; the views live in the parser.
+struct ShardIndex {
+  std::string path;
+  simdjson::dom::parser parser;
+  std::vector<IndexedTensor> tensors;  // sorted by name
+  std::vector<std::string> shards;     // sorted, each once, plain file names
+  uint64_t total_size = 0;             // 0 if it does not say
+};
+
+/// Null if the directory has no index. Throws Error naming the index: not
+/// JSON, no weight_map, a tensor twice, a shard that is no plain file name.
+std::unique_ptr<ShardIndex> read_shard_index(const std::string& directory);
+
+}  // namespace mlxcel
