@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -114,9 +115,16 @@ void rethrow(const std::string& what) {
     throw;
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::out_of_memory, what + ": out of memory");
+  } catch (const std::system_error& error) {
+    fail(
+        ErrorCode::out_of_memory,
+        fmt::format("{}: cannot start a thread: {}", what, error.what())
+    );
   } catch (const std::exception& error) {
     std::string_view text = error.what();
+    // MLX hands on what its threads throw as text.
     bool memory = text.find("allocate") != std::string_view::npos ||
+                  text.find("bad_alloc") != std::string_view::npos ||
                   text.find("out of memory") != std::string_view::npos;
     fail(
         memory ? ErrorCode::out_of_memory : ErrorCode::internal,

@@ -13,10 +13,11 @@ std::atomic<bool> counting = false;
 std::atomic<bool> fail_all = false;
 std::atomic<bool> has_failed = false;
 std::atomic<int64_t> left = 0;
+size_t smallest = 0;
 
 // Whether the allocation that is asked for may be had.
-bool allowed() {
-  if (!counting.load(std::memory_order_relaxed)) {
+bool allowed(size_t size) {
+  if (!counting.load(std::memory_order_relaxed) || size < smallest) {
     return true;
   }
   int64_t before = left.fetch_sub(1, std::memory_order_relaxed);
@@ -28,7 +29,7 @@ bool allowed() {
 }
 
 void* take(size_t size, size_t alignment) {
-  if (!allowed()) {
+  if (!allowed(size)) {
     return nullptr;
   }
   size = size == 0 ? 1 : size;
@@ -50,7 +51,8 @@ void* take_or_throw(size_t size, size_t alignment) {
 
 }  // namespace
 
-FailingNew::FailingNew(int64_t first, Which which) {
+FailingNew::FailingNew(int64_t first, Which which, size_t size) {
+  smallest = size;
   left = first;
   fail_all = which == Which::all;
   has_failed = false;

@@ -1,15 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace mlxcel::test {
 
-/// While one lives, allocations by operator new on any thread fail after the
-/// first `allowed`: the next one alone, or all.
+/// While one lives, allocations by operator new of at least `size` bytes on any
+/// thread fail after the first `allowed`: the next one alone, or all.
 class FailingNew {
  public:
   enum class Which { next, all };
-  FailingNew(int64_t allowed, Which which);
+  FailingNew(int64_t allowed, Which which, size_t size);
   ~FailingNew();
   FailingNew(const FailingNew&) = delete;
   FailingNew& operator=(const FailingNew&) = delete;
