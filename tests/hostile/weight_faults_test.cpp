@@ -256,6 +256,26 @@ TEST_P(WeightFault, HeadInACutFile) {
   running.expect_broken(path);
 }
 
+// On graph the step has not read the head yet.
+TEST_P(WeightFault, HeadCutBetweenAStepAndItsLogits) {
+  std::string path = move_tensors(model, "lm_head");
+  Running running(model.path(), GetParam());
+  std::vector<float> before = running.ask();
+  running.sequence = running.engine.open();
+  backend::Tensor logits =
+      running.engine.prefill(*running.sequence, kPrompt, 64);
+  fs::resize_file(path, 8192);
+  std::vector<float> row(128);
+  if (GetParam()) {
+    test::expect_error(
+        [&] { running.engine.read(logits, row); }, ErrorCode::io, {path}
+    );
+  } else {
+    running.engine.read(logits, row);
+    EXPECT_EQ(row, before);
+  }
+}
+
 // Between reading the header and reading the weights.
 TEST_P(WeightFault, CutWhileLoading) {
   WeightMap weights = load_weights(model.path());
