@@ -1,6 +1,7 @@
 #include "mlxcel/weights/shard_index.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <new>
@@ -116,11 +117,13 @@ std::unique_ptr<ShardIndex> read_shard_index(const std::string& directory) {
     return nullptr;
   }
   std::string text = read_file(index->path, kMaxIndex);
+  auto parser = std::make_shared<simdjson::dom::parser>();
+  index->text = parser;
   simdjson::dom::object root;
   auto error =
-      index->parser.allocate(std::max<size_t>(text.size(), 64), kMaxIndexDepth);
+      parser->allocate(std::max<size_t>(text.size(), 64), kMaxIndexDepth);
   if (!error) {
-    error = index->parser.parse(text).get(root);
+    error = parser->parse(text).get(root);
   }
   if (error == simdjson::MEMALLOC) {
     throw std::bad_alloc();

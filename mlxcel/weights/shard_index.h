@@ -1,7 +1,5 @@
 #pragma once
 
-#include <simdjson.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,10 +13,10 @@ struct IndexedTensor {
   std::string_view shard;
 };
 
-/// model.safetensors.index.json; the views live in the parser.
+/// model.safetensors.index.json.
 struct ShardIndex {
   std::string path;
-  simdjson::dom::parser parser;
+  std::shared_ptr<const void> text;    // what the views below lie in
   std::vector<IndexedTensor> tensors;  // sorted by name
   std::vector<std::string> shards;     // sorted, each once, plain file names
   uint64_t total_size = 0;             // 0 if it does not say
