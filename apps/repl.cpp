@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -207,6 +208,11 @@ void chat_loop(ChatSession& session, const std::string& system) {
           throw;
         }
         input.say("error: " + error.message() + "\n");
+      } catch (const std::bad_alloc&) {
+        if (!input.terminal()) {
+          throw;
+        }
+        input.say("error: [memory] out of memory\n");
       }
     }
   }

@@ -21,7 +21,7 @@ struct ShardFiles {
   std::vector<std::string> empty;   // of no bytes: a download that had begun
   std::vector<std::string> broken;  // links to nothing
   std::vector<std::string> adapters;
-  std::vector<std::string> all;     // every name in the directory
+  std::vector<std::string> all;  // every name in the directory
 };
 /// Throws Error naming a directory that can't be listed.
 ShardFiles find_shard_files(const std::string& directory);

@@ -41,6 +41,10 @@ void WeightFiles::check() {
   if (broken_.empty()) {
     broken_ = find_fault();
   }
+  throw_if_broken();
+}
+
+void WeightFiles::throw_if_broken() const {
   if (!broken_.empty()) {
     fail(ErrorCode::io, broken_);
   }

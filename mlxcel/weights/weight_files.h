@@ -20,6 +20,8 @@ class WeightFiles {
   /// A look at each file, quick enough for every step.
   /// Throws Error(io) naming the file, and again at every later call.
   void check();
+  /// Throws the same if check() has thrown, without a look.
+  void throw_if_broken() const;
 
  private:
   std::string find_fault() const;

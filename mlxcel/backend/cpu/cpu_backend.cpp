@@ -242,7 +242,7 @@ std::unique_ptr<StatePool> CpuBackend::make_pool(
 }
 
 void CpuBackend::begin(const Batch& batch, StatePool& pool) {
-  files_.check();
+  files_.throw_if_broken();
   plan_.begin(batch, static_cast<KvPool&>(pool));
 }
 

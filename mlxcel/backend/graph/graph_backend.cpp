@@ -266,7 +266,7 @@ void GraphBackend::begin(const Batch& batch, StatePool& pool) {
   if (own == nullptr) {
     broken_step("the pool belongs to another backend");
   }
-  files_.check();
+  files_.throw_if_broken();
   check_rows(batch);
   check_positions(batch, *own);
   finish_copies();  // of what was prepared outside a materialisation scope
