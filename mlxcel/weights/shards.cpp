@@ -314,6 +314,9 @@ std::optional<std::vector<std::string>> tensor_names(
     }
     return names;
   }
+  if (!selection.plan.missing.empty()) {
+    reject_incomplete(directory, selection.plan);
+  }
   if (selection.plan.present.empty()) {
     return std::nullopt;
   }

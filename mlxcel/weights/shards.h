@@ -27,8 +27,9 @@ std::vector<std::string> list_shards(const std::string& directory);
 
 /// The names of all tensors, sorted, from the index or, where it is stale or
 /// there is none, from the headers; an incomplete download still has those of
-/// its index or of the shards that are there. Empty if there is neither.
-/// Throws Error naming the index or the shard that cannot be read.
+/// its index. Empty if there is neither an index nor a shard.
+/// Throws Error naming the index or the shard that cannot be read, or the
+/// directory of an incomplete download without an index.
 std::optional<std::vector<std::string>> tensor_names(
     const std::string& directory
 );
