@@ -5,6 +5,7 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/fault_guard.h"
 #include "mlxcel/core/os.h"
+#include "mlxcel/core/os_files.h"
 
 namespace mlxcel {
 
@@ -131,6 +132,10 @@ void AtomicFile::write(const std::string& text) {
 void AtomicFile::flush() {
   os::write_all(fd_, buffer_.data(), buffer_.size(), path_);
   buffer_.clear();
+}
+
+void AtomicFile::write_at(uint64_t offset, const void* data, size_t count) {
+  os::write_at(fd_, data, count, offset, path_);
 }
 
 void AtomicFile::commit() {

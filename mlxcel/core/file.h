@@ -78,12 +78,15 @@ class AtomicFile {
   uint64_t written() const {
     return written_;
   }
+  /// Writes at a place behind what write() wrote; from any thread, between
+  /// the last write() and commit().
+  void write_at(uint64_t offset, const void* data, size_t count);
+  /// What write() was given goes to the file, for write_at() to come after it.
+  void flush();
   /// Flushes to the disk and takes the final name. Throws Error(io).
   void commit();
 
  private:
-  void flush();
-
   std::string path_;
   std::string temporary_;
   std::string buffer_;

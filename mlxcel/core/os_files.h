@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,17 @@ int create_own_file(const std::string& path);
 void truncate_file(int fd, uint64_t size, const std::string& path);
 /// Sends bytes that were written on their way to the disk, without waiting.
 void start_writeback(int fd, uint64_t offset, uint64_t count);
+/// Writes all at a place of the file, which does not move where others write.
+void write_at(
+    int fd,
+    const void* from,
+    size_t count,
+    uint64_t offset,
+    const std::string& path
+);
+/// Takes the whole pages of a part of a mapping out of this process's memory;
+/// they are read again when they are used again.
+void drop_pages(const std::byte* data, uint64_t size) noexcept;
 /// Makes the names in a directory last.
 void sync_directory(const std::string& path);
 /// Bytes that can be written below the path; empty if unknown.

@@ -76,6 +76,38 @@ void start_writeback(int fd, uint64_t offset, uint64_t count) {
   );
 }
 
+void write_at(
+    int fd,
+    const void* from,
+    size_t count,
+    uint64_t offset,
+    const std::string& path
+) {
+  const char* at = static_cast<const char*>(from);
+  while (count > 0) {
+    ssize_t put = ::pwrite(fd, at, count, static_cast<off_t>(offset));
+    if (put < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      fail_errno("write", path);
+    }
+    at += put;
+    offset += static_cast<uint64_t>(put);
+    count -= static_cast<size_t>(put);
+  }
+}
+
+void drop_pages(const std::byte* data, uint64_t size) noexcept {
+  auto page = static_cast<uintptr_t>(page_size());
+  uintptr_t begin =
+      (reinterpret_cast<uintptr_t>(data) + page - 1) & ~(page - 1);
+  uintptr_t end = (reinterpret_cast<uintptr_t>(data) + size) & ~(page - 1);
+  if (begin < end) {
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+}
+
 void sync_directory(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {

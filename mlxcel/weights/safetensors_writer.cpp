@@ -108,9 +108,36 @@ void SafetensorsWriter::write(const void* data, uint64_t count) {
   done_ += count;
 }
 
+void SafetensorsWriter::place_tensors() {
+  size_t tensor = 0;
+  for (size_t file = 0; file < files_.size(); ++file) {
+    open_file();
+    open_.back()->flush();
+    uint64_t offset = open_.back()->written();
+    for (; tensor < shard_ends_[file]; ++tensor) {
+      places_.push_back({file, offset});
+      offset += tensors_[tensor].bytes;
+    }
+  }
+}
+
+void SafetensorsWriter::write_at(
+    size_t tensor, uint64_t offset, const void* data, uint64_t count
+) {
+  std::call_once(placing_, [&] { place_tensors(); });
+  if (offset > tensors_[tensor].bytes ||
+      count > tensors_[tensor].bytes - offset) {
+    fail(ErrorCode::internal, "[safetensors] more bytes than announced");
+  }
+  const Place& place = places_[tensor];
+  open_[place.file]->write_at(place.offset + offset, data, count);
+  placed_ += count;
+}
+
 void SafetensorsWriter::finish() {
   skip_empty();
-  if (tensor_ != tensors_.size()) {
+  bool whole = places_.empty() ? tensor_ == tensors_.size() : placed_ == total_;
+  if (!whole) {
     fail(ErrorCode::internal, "[safetensors] fewer bytes than announced");
   }
   while (open_.size() < files_.size()) {

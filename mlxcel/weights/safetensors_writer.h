@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,12 @@ class SafetensorsWriter {
   /// to the next tensor then. Throws Error(io) naming the file.
   void write(const void* data, uint64_t count);
 
+  /// Writes a part of any tensor, from any thread; not to be mixed with
+  /// write(). Every byte of every tensor is written once.
+  void write_at(
+      size_t tensor, uint64_t offset, const void* data, uint64_t count
+  );
+
   /// Gives all files their names and writes the index; without it nothing is
   /// left behind. Every tensor must be whole.
   void finish();
@@ -53,6 +61,7 @@ class SafetensorsWriter {
 
  private:
   void open_file();
+  void place_tensors();
   void skip_empty();
   void write_index() const;
 
@@ -65,6 +74,14 @@ class SafetensorsWriter {
   std::vector<std::unique_ptr<AtomicFile>> open_;  // committed together
   size_t tensor_ = 0;                              // the one being written
   uint64_t done_ = 0;                              // its bytes written
+
+  struct Place {
+    size_t file;
+    uint64_t offset;
+  };
+  std::once_flag placing_;
+  std::vector<Place> places_;  // of write_at()
+  std::atomic<uint64_t> placed_ = 0;
 };
 
 /// The header of a SafeTensors file that holds these tensors: 8 bytes of

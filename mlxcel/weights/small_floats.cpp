@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "mlxcel/core/numbers.h"
+
 namespace mlxcel {
 
 namespace {
@@ -73,10 +75,21 @@ inline uint8_t encode_e4m3(float value) {
   return static_cast<uint8_t>(code | ((all >> 24) & 0x80));
 }
 
+float round_to(DType type, float value) {
+  switch (type) {
+    case DType::f16:
+      return f16_to_float(float_to_f16(value));
+    case DType::bf16:
+      return bf16_to_float(float_to_bf16(value));
+    default:
+      return value;
+  }
+}
+
 // The exponent of the scale, as MLX's fast::Quantize takes it: rounded up,
 // 2^0 where all is zero.
-int shared_exponent(const float* values, int count, float limit) {
-  float ratio = largest_magnitude(values, count) / limit;
+int shared_exponent(const float* values, int count, float limit, DType type) {
+  float ratio = round_to(type, largest_magnitude(values, count) / limit);
   if (ratio == 0.0f || !std::isfinite(ratio)) {
     return 0;
   }
@@ -153,11 +166,14 @@ uint8_t to_e2m1(float value) {
 }
 
 void quantize_mxfp4(
-    std::span<const float> values, std::byte* codes, std::byte* scales
+    std::span<const float> values,
+    std::byte* codes,
+    std::byte* scales,
+    DType type
 ) {
   constexpr int kGroup = 32;
   for (size_t at = 0; at < values.size(); at += kGroup) {
-    int exponent = shared_exponent(values.data() + at, kGroup, 6.0f);
+    int exponent = shared_exponent(values.data() + at, kGroup, 6.0f, type);
     *scales++ = static_cast<std::byte>(exponent + 127);
     pack_pairs(values.data() + at, kGroup, std::ldexp(1.0f, exponent), codes);
     codes += kGroup / 2;
@@ -165,11 +181,14 @@ void quantize_mxfp4(
 }
 
 void quantize_mxfp8(
-    std::span<const float> values, std::byte* codes, std::byte* scales
+    std::span<const float> values,
+    std::byte* codes,
+    std::byte* scales,
+    DType type
 ) {
   constexpr int kGroup = 32;
   for (size_t at = 0; at < values.size(); at += kGroup) {
-    int exponent = shared_exponent(values.data() + at, kGroup, 448.0f);
+    int exponent = shared_exponent(values.data() + at, kGroup, 448.0f, type);
     *scales++ = static_cast<std::byte>(exponent + 127);
     float inverse = std::ldexp(1.0f, -exponent);  // exact, as is the product
     // Bytes may alias anything, so the loop runs between local arrays.
@@ -185,12 +204,15 @@ void quantize_mxfp8(
 }
 
 void quantize_nvfp4(
-    std::span<const float> values, std::byte* codes, std::byte* scales
+    std::span<const float> values,
+    std::byte* codes,
+    std::byte* scales,
+    DType type
 ) {
   constexpr int kGroup = 16;
   for (size_t at = 0; at < values.size(); at += kGroup) {
     float largest = largest_magnitude(values.data() + at, kGroup);
-    uint8_t byte = to_e4m3(largest / 6.0f);
+    uint8_t byte = to_e4m3(round_to(type, largest / 6.0f));
     *scales++ = static_cast<std::byte>(byte);
     float scale = e4m3_values()[byte];
     pack_pairs(values.data() + at, kGroup, scale == 0 ? 1.0f : scale, codes);

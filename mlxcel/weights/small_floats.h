@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "mlxcel/weights/dtype.h"
+
 namespace mlxcel {
 
 /// Values of all codes. OCP 8-bit Floating Point 1.0 (E4M3: no infinity, all
@@ -22,17 +24,28 @@ uint8_t to_e4m3(float value);
 /// backend chooses. What is too large becomes the largest.
 uint8_t to_e2m1(float value);
 
-/// Groups of 32 (mxfp4, mxfp8) or 16 (nvfp4) values as MLX quantises them: the
-/// scale is that of the largest magnitude over 6 or 448, for E8M0 rounded up
-/// to a power of two. Codes [values * bits / 8] bytes, scales [groups].
+/// Groups of 32 (mxfp4, mxfp8) or 16 (nvfp4) values as MLX's CPU backend
+/// quantises them: the scale is that of the largest magnitude over 6 or 448,
+/// for E8M0 rounded up to a power of two. MLX divides in the type of the
+/// values, `type`: f32, f16 or bf16. Codes [values * bits / 8] bytes, scales
+/// [groups]. Where MLX's E8M0 byte wraps around, below 2^-127, it stays 0.
 void quantize_mxfp4(
-    std::span<const float> values, std::byte* codes, std::byte* scales
+    std::span<const float> values,
+    std::byte* codes,
+    std::byte* scales,
+    DType type = DType::f32
 );
 void quantize_mxfp8(
-    std::span<const float> values, std::byte* codes, std::byte* scales
+    std::span<const float> values,
+    std::byte* codes,
+    std::byte* scales,
+    DType type = DType::f32
 );
 void quantize_nvfp4(
-    std::span<const float> values, std::byte* codes, std::byte* scales
+    std::span<const float> values,
+    std::byte* codes,
+    std::byte* scales,
+    DType type = DType::f32
 );
 
 }  // namespace mlxcel

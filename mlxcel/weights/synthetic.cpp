@@ -199,7 +199,8 @@ class TensorMaker {
         quantize(
             values,
             codes.data() + (at - first) * options_.bits / 8,
-            scales.data() + at / options_.group
+            scales.data() + at / options_.group,
+            options_.dtype
         );
       });
       writer_.write(codes.data(), codes.size());

@@ -1,5 +1,5 @@
-#include "mlxcel/weights/convert/gguf.h"
-#include "mlxcel/weights/convert/gguf_tokenizer.h"
+#include "mlxcel/weights/convert/gguf/gguf.h"
+#include "mlxcel/weights/convert/gguf/gguf_tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/model_folder.h"
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "mlxcel/core/os.h"
-#include "mlxcel/weights/convert/convert.h"
-#include "mlxcel/weights/convert/gguf_model.h"
-#include "mlxcel/weights/convert/gguf_tokenizer.h"
+#include "mlxcel/weights/convert/gguf/convert_gguf.h"
+#include "mlxcel/weights/convert/gguf/gguf_model.h"
+#include "mlxcel/weights/convert/gguf/gguf_tokenizer.h"
 #include "tests/unit/convert/gguf_builder.h"
 #include "tests/unit/support/expect_error.h"
 #include "tests/unit/support/temporary_directory.h"

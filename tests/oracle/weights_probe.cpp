@@ -5,7 +5,7 @@
 //   weights_probe fill NAME SEED CENTRE SCALE COUNT OUT
 //   weights_probe synth TABLE.json DIR BITS GROUP DTYPE SEED
 //   weights_probe quantize IN ROWS COLS BITS GROUP OUT   codes, scales, biases
-//   weights_probe quantize_block MODE IN OUT             codes, scales
+//   weights_probe quantize_block MODE IN OUT [DTYPE]     codes, scales
 //   weights_probe dequantize DIR PATH ROWS COLS CONFIG.json OUT
 //                                      vendor formats and plain types as well
 //
@@ -145,7 +145,9 @@ int quantize_block(const Arguments& arguments) {
   auto function = mode == "nvfp4"   ? quantize_nvfp4
                   : mode == "mxfp8" ? quantize_mxfp8
                                     : quantize_mxfp4;
-  function(values, codes.data(), scales.data());
+  DType type =
+      arguments.size() > 3 ? parse_dtype(arguments[3]).value() : DType::f32;
+  function(values, codes.data(), scales.data(), type);
   AtomicFile out(arguments.at(2));
   put(out, codes);
   put(out, scales);

@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/convert.h"
+#include "mlxcel/weights/convert/gguf/convert_gguf.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 
 #include "mlxcel/core/json.h"
 #include "mlxcel/core/os.h"
-#include "mlxcel/weights/convert/gguf_dequant.h"
-#include "mlxcel/weights/convert/gguf_model.h"
+#include "mlxcel/weights/convert/gguf/gguf_dequant.h"
+#include "mlxcel/weights/convert/gguf/gguf_model.h"
 #include "tests/unit/convert/gguf_builder.h"
 #include "tests/unit/support/expect_error.h"
 #include "tests/unit/support/temporary_directory.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mlxcel/core/numbers.h"
-#include "mlxcel/weights/convert/gguf.h"
+#include "mlxcel/weights/convert/gguf/gguf.h"
 
 namespace mlxcel::convert {
 

@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/gguf_dequant.h"
+#include "mlxcel/weights/convert/gguf/gguf_dequant.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "mlxcel/core/numbers.h"
+#include "mlxcel/weights/affine_groups.h"
 
 namespace mlxcel::convert {
 

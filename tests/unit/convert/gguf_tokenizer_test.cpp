@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/gguf_tokenizer.h"
+#include "mlxcel/weights/convert/gguf/gguf_tokenizer.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "mlxcel/weights/convert/gguf_dequant.h"
-#include "mlxcel/weights/convert/gguf_model.h"
+#include "mlxcel/weights/convert/gguf/gguf_dequant.h"
+#include "mlxcel/weights/convert/gguf/gguf_model.h"
 #include "mlxcel/weights/safetensors_writer.h"
 
 namespace mlxcel::convert {

@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/json_text.h"
+#include "mlxcel/weights/convert/gguf/json_text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/gguf_dequant.h"
+#include "mlxcel/weights/convert/gguf/gguf_dequant.h"
 
 #include <algorithm>
 #include <cmath>
@@ -208,29 +208,6 @@ void fit_group(const float* values, bool half, AffineGroup& group) {
     // A NaN fails the comparison; the caller refuses what isn't finite.
     group.codes[i] =
         code > 0 ? static_cast<uint8_t>(std::min(code, 255.0f)) : 0;
-  }
-}
-
-void pack_codes(const uint8_t* codes, int bits, std::byte* to) {
-  if (bits == 8) {
-    std::memcpy(to, codes, kGroup);
-    return;
-  }
-  if (bits == 4) {
-    for (int i = 0; i < kGroup / 2; ++i) {
-      to[i] = static_cast<std::byte>(codes[2 * i] | codes[2 * i + 1] << 4);
-    }
-    return;
-  }
-  // 8 codes fill `bits` bytes.
-  for (int i = 0; i < kGroup; i += 8) {
-    uint64_t stream = 0;
-    for (int j = 0; j < 8; ++j) {
-      stream |= static_cast<uint64_t>(codes[i + j]) << (j * bits);
-    }
-    for (int j = 0; j < bits; ++j) {
-      *to++ = static_cast<std::byte>(stream >> (8 * j));
-    }
   }
 }
 

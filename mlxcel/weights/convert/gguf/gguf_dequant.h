@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "mlxcel/weights/convert/gguf.h"
+#include "mlxcel/weights/convert/gguf/gguf.h"
 
 namespace mlxcel::convert {
 
@@ -39,9 +39,5 @@ void dequantize(
 /// The nearest affine group with 8-bit codes; scale and bias are values of
 /// float16 if `half`, so that the codes suit what is stored.
 void fit_group(const float* values, bool half, AffineGroup& group);
-
-/// Packs 32 codes of 4, 5 or 8 bits as one little-endian bit stream:
-/// `bits` 32-bit words.
-void pack_codes(const uint8_t* codes, int bits, std::byte* to);
 
 }  // namespace mlxcel::convert

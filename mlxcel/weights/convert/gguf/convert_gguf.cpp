@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/convert.h"
+#include "mlxcel/weights/convert/gguf/convert_gguf.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/os.h"
-#include "mlxcel/weights/convert/gguf_model.h"
-#include "mlxcel/weights/convert/gguf_tokenizer.h"
+#include "mlxcel/weights/convert/gguf/gguf_model.h"
+#include "mlxcel/weights/convert/gguf/gguf_tokenizer.h"
+#include "mlxcel/weights/convert/gguf/tensor_convert.h"
 #include "mlxcel/weights/convert/output_directory.h"
-#include "mlxcel/weights/convert/tensor_convert.h"
 
 namespace mlxcel::convert {
 

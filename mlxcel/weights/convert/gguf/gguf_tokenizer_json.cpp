@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/gguf_tokenizer.h"
+#include "mlxcel/weights/convert/gguf/gguf_tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mlxcel/core/base64.h"
-#include "mlxcel/weights/convert/json_text.h"
+#include "mlxcel/weights/convert/gguf/json_text.h"
 
 namespace mlxcel::convert {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "mlxcel/weights/convert/gguf_model.h"
+#include "mlxcel/weights/convert/gguf/gguf_model.h"
 
 namespace mlxcel::convert {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "mlxcel/core/numbers.h"
-#include "mlxcel/weights/convert/gguf.h"
+#include "mlxcel/weights/convert/gguf/gguf.h"
 
 namespace mlxcel::convert {
 

@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/gguf.h"
+#include "mlxcel/weights/convert/gguf/gguf.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "mlxcel/weights/convert/gguf_model.h"
+#include "mlxcel/weights/convert/gguf/gguf_model.h"
 
 namespace mlxcel::convert {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "mlxcel/weights/convert/gguf_tokenizer.h"
-#include "mlxcel/weights/convert/json_text.h"
+#include "mlxcel/weights/convert/gguf/gguf_tokenizer.h"
+#include "mlxcel/weights/convert/gguf/json_text.h"
 
 namespace mlxcel::convert {
 

@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/tensor_convert.h"
+#include "mlxcel/weights/convert/gguf/tensor_convert.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 
 #include "mlxcel/core/numbers.h"
 #include "mlxcel/core/thread_pool.h"
+#include "mlxcel/weights/affine_groups.h"
 
 namespace mlxcel::convert {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "mlxcel/weights/convert/gguf.h"
+#include "mlxcel/weights/convert/gguf/gguf.h"
 
 namespace mlxcel::convert {
 

@@ -1,4 +1,4 @@
-#include "mlxcel/weights/convert/gguf_model.h"
+#include "mlxcel/weights/convert/gguf/gguf_model.h"
 
 #include <fmt/format.h>
 

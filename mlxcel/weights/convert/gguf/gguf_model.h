@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mlxcel/weights/convert/gguf.h"
+#include "mlxcel/weights/convert/gguf/gguf.h"
 
 namespace mlxcel::convert {
 
