@@ -68,6 +68,7 @@ bench: model oracles ## measures against other programs, alternately
 	@tests/oracle/fetch_published_files.sh
 	@cmake --build $(build_dir) -j $(JOBS) --target mlxcel_tokenizer_bench
 	@python3 bench/run.py --build $(build_dir) $(BENCH_ARGS)
+	@python3 bench/convert.py --program $(mlxcel)
 
 install: build ## installs to PREFIX (/usr/local), below DESTDIR if given
 	@DESTDIR="$(DESTDIR)" cmake --install $(build_dir) --prefix "$(PREFIX)"

@@ -4,16 +4,24 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/weights/quantization.h"
+
+// Loops that compilers vectorise are also made for wider vectors, where the
+// build says that the loader can choose between versions of a function.
+#if defined(MLXCEL_CLONES) && defined(__x86_64__) && defined(__GNUC__) && \
+    !defined(__clang__)
+#define MLXCEL_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define MLXCEL_WIDE
+#endif
+#define MLXCEL_INSIDE __attribute__((always_inline)) inline
 
 namespace mlxcel {
 
 namespace {
 
-constexpr int kLanes = 16;
 // Codes that end on a whole byte, whatever their width.
 constexpr int kOctet = 8;
 
@@ -24,29 +32,43 @@ struct GroupScale {
   float bias;
 };
 
-// Lanes of their own let compilers vectorise; a NaN is passed over, as by
-// MLX's std::min and std::max.
-GroupScale choose_scale(const float* values, int group, float levels) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  float low[kLanes];
-  float high[kLanes];
-  std::fill_n(low, kLanes, kInfinity);
-  std::fill_n(high, kLanes, -kInfinity);
+// Floats as integers of the same order, and back. Compilers vectorise the
+// largest and the least of integers.
+MLXCEL_INSIDE int32_t to_order(int32_t bits) {
+  return bits ^ ((bits >> 31) & 0x7fffffff);
+}
+
+// A NaN is passed over, as by MLX's std::min and std::max.
+MLXCEL_INSIDE GroupScale
+choose_scale(const float* values, int group, float levels) {
+  constexpr int32_t kInfinity = 0x7f800000;
+  constexpr int kLanes = 16;
+  int32_t least[kLanes];
+  int32_t most[kLanes];
+  std::fill_n(least, kLanes, kInfinity);
+  std::fill_n(most, kLanes, to_order(kInfinity | INT32_MIN));
   for (int i = 0; i < group; i += kLanes) {
     for (int j = 0; j < kLanes; ++j) {
-      float value = values[i + j];
-      high[j] = value > high[j] ? value : high[j];
-      low[j] = value < low[j] ? value : low[j];
+      auto bits = std::bit_cast<int32_t>(values[i + j]);
+      // All ones for a number, 0 for a NaN.
+      int32_t number = -static_cast<int32_t>((bits & INT32_MAX) <= kInfinity);
+      int32_t order = to_order(bits);
+      int32_t upper = (order & number) | (INT32_MIN & ~number);
+      int32_t lower = (order & number) | (INT32_MAX & ~number);
+      most[j] = most[j] > upper ? most[j] : upper;
+      least[j] = least[j] < lower ? least[j] : lower;
     }
   }
   for (int j = 1; j < kLanes; ++j) {
-    high[0] = high[j] > high[0] ? high[j] : high[0];
-    low[0] = low[j] < low[0] ? low[j] : low[0];
+    most[0] = std::max(most[0], most[j]);
+    least[0] = std::min(least[0], least[j]);
   }
-  bool negative_edge = std::fabs(low[0]) > std::fabs(high[0]);
-  float scale = std::max((high[0] - low[0]) / levels, 1e-7f);
+  auto low = std::bit_cast<float>(to_order(least[0]));
+  auto high = std::bit_cast<float>(to_order(most[0]));
+  bool negative_edge = std::fabs(low) > std::fabs(high);
+  float scale = std::max((high - low) / levels, 1e-7f);
   scale = negative_edge ? scale : -scale;
-  float edge = negative_edge ? low[0] : high[0];
+  float edge = negative_edge ? low : high;
   float steps = std::rint(edge / scale);
   if (steps == 0.0f) {
     return {scale, 0.0f};
@@ -57,7 +79,7 @@ GroupScale choose_scale(const float* values, int group, float levels) {
 // rint(x) clamped to [0, levels]; both orders give the same, and adding
 // 1.5 * 2^23 rounds to nearest even in any vector unit and leaves the code in
 // the low bits.
-inline uint8_t to_code(float x, float levels) {
+MLXCEL_INSIDE uint8_t to_code(float x, float levels) {
   constexpr float kRound = 12582912.0f;
   x = x > 0.0f ? x : 0.0f;
   x = x < levels ? x : levels;
@@ -65,7 +87,7 @@ inline uint8_t to_code(float x, float levels) {
 }
 
 template <int bits>
-void pack_octet(const uint8_t* codes, std::byte* to) {
+MLXCEL_INSIDE void pack_octet(const uint8_t* codes, std::byte* to) {
   constexpr uint64_t kBytes = 0x00ff00ff00ff00ffu;
   constexpr uint64_t kPairs = 0x0000ffff0000ffffu;
   constexpr uint64_t kHalf = 0x00000000ffffffffu;
@@ -78,7 +100,7 @@ void pack_octet(const uint8_t* codes, std::byte* to) {
 }
 
 template <int bits>
-void pack32(const uint8_t* codes, std::byte* to) {
+MLXCEL_INSIDE void pack32(const uint8_t* codes, std::byte* to) {
   for (int i = 0; i < kPackedCodes; i += kOctet) {
     pack_octet<bits>(codes + i, to);
     to += bits;
@@ -99,7 +121,7 @@ void unpack(const std::byte* packed, int64_t count, uint8_t* codes) {
 }
 
 template <int bits>
-void quantize(
+MLXCEL_INSIDE void quantize(
     std::span<const float> values,
     int group,
     std::byte* codes,
@@ -164,7 +186,7 @@ void unpack_codes(
   with_width(bits, [&](auto width) { unpack<width>(packed, count, codes); });
 }
 
-void quantize_affine_groups(
+MLXCEL_WIDE void quantize_affine_groups(
     std::span<const float> values,
     int bits,
     int group,
@@ -173,9 +195,22 @@ void quantize_affine_groups(
     float* biases,
     uint8_t* plain
 ) {
-  with_width(bits, [&](auto width) {
-    quantize<width>(values, group, codes, scales, biases, plain);
-  });
+  switch (bits) {
+    case 2:
+      return quantize<2>(values, group, codes, scales, biases, plain);
+    case 3:
+      return quantize<3>(values, group, codes, scales, biases, plain);
+    case 4:
+      return quantize<4>(values, group, codes, scales, biases, plain);
+    case 5:
+      return quantize<5>(values, group, codes, scales, biases, plain);
+    case 6:
+      return quantize<6>(values, group, codes, scales, biases, plain);
+    case 8:
+      return quantize<8>(values, group, codes, scales, biases, plain);
+    default:
+      fail(ErrorCode::internal, "[weights] no such width of codes");
+  }
 }
 
 void quantize_affine_into(

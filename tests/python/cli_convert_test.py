@@ -1,4 +1,5 @@
-"""`convert`: a GGUF file becomes a directory that runs, or nothing at all."""
+"""`convert`: a GGUF file or another directory becomes one that runs, or nothing
+at all."""
 
 import json
 import os
@@ -8,7 +9,8 @@ import gguf
 import numpy as np
 import pytest
 from mlxcel_program import (
-    CHAT, END, LETTERS, WIDTH, byte_alphabet, expect_failure, needs_program,
+    CHAT, END, LETTERS, WIDTH, byte_alphabet, expect_failure, letters,
+    needs_program,
     run, successor)
 
 pytestmark = needs_program
@@ -158,7 +160,7 @@ def test_things_that_are_no_gguf(tmp_path):
     refused(path, tmp_path / "out", "pipe.gguf", "regular file")
     path.unlink()
     refused("/dev/zero", tmp_path / "out", "/dev/zero", "regular file")
-    refused(tmp_path, tmp_path / "out", str(tmp_path), "regular file")
+    refused(tmp_path, tmp_path / "out", str(tmp_path), "config.json")
     path.touch()
     os.truncate(path, 1 << 40)
     refused(path, tmp_path / "out", "pipe.gguf")
@@ -184,3 +186,85 @@ def test_full_disk_below_an_existing_directory(letters_gguf, tmp_path):
 def test_a_directory_that_cannot_be_made(letters_gguf, tmp_path):
     result = run("convert", letters_gguf, "/proc/none/out")
     expect_failure(result, 1, "/proc/none")
+
+
+def convert_letters(letters, tmp_path, *flags, **more):
+    return run("convert", letters, tmp_path / "out", *flags, **more)
+
+
+def test_a_directory_runs_after_conversion(letters, tmp_path):  # noqa: F811
+    report = tmp_path / "report.json"
+    result = convert_letters(letters, tmp_path, "--q-bits", "8",
+                             "--q-group-size", "32", "--report", report)
+    assert result.status == 0, result.err
+    assert "affine 8-bit group 32" in result.text
+    out = tmp_path / "out"
+    beside = {path.name for path in letters.iterdir()}
+    assert {path.name for path in out.iterdir()} == beside
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        assert (out / name).read_bytes() == (letters / name).read_bytes()
+    rows = {row["name"]: row for row in
+            json.loads(report.read_text())["tensors"]}
+    assert rows["lm_head.weight"]["target"] == "affine 8-bit group 32"
+    assert 0 <= rows["lm_head.weight"]["relative_rms"] < 0.01
+    assert rows["model.norm.weight"]["max_error"] == 0
+    answer = run("generate", "-m", out, "-p", "!", "--exact")
+    assert (answer.status, answer.text) == (0, LETTERS + "\n"), answer.err
+
+
+def test_a_width_that_no_group_divides_stays_dense(letters, tmp_path):  # noqa: F811
+    expect_failure(convert_letters(letters, tmp_path, "--q-group-size", "128"),
+                   2, "no tensor could be quantised")
+    result = convert_letters(letters, tmp_path, "--q-layer",
+                             "*down_proj=4/128")
+    assert result.status == 0, result.err
+    assert ("left dense: model.layers.0.mlp.down_proj.weight, 64 columns are "
+            "no multiple of 128") in result.text
+
+
+@pytest.mark.parametrize("flags,parts", [
+    (["--dense"], ["--dense", "--dequantize"]),
+    (["--tokenizer-only"], ["--tokenizer-only"]),
+    (["-q", "--dequantize"], ["--dequantize"]),
+    (["--q-bits", "7"], ["7-bit", "2, 3, 4, 5, 6 or 8"]),
+    (["--q-bits", "1"], ["1-bit"]),
+    (["--q-mode", "mxfp4", "--q-bits", "8"], ["mxfp4", "4 bits"]),
+    (["--quant-predicate", "mixed_2_6", "--q-bits", "4"], ["--q-bits"]),
+    (["--quant-predicate", "mixed_2_6", "--q-mode", "mxfp8"], ["--q-mode"]),
+    (["--q-layer", "lm_head"], ["lm_head", "PATTERN=FORMAT"]),
+    (["--q-layer", "lm_head=9/x"], ["lm_head=9/x", "PATTERN=FORMAT"]),
+    (["--q-layer", "*norm=8"], ["*norm", "matches no module"]),
+])
+def test_flags_that_do_not_go(letters, tmp_path, flags, parts):  # noqa: F811
+    expect_failure(convert_letters(letters, tmp_path, *flags), 2, *parts)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_flags_of_directories_with_a_gguf_file(letters_gguf, tmp_path):
+    expect_failure(run("convert", letters_gguf, tmp_path / "out", "-q"), 2,
+                   "--quantize", "GGUF")
+
+
+def test_the_output_is_not_the_input(letters, tmp_path):  # noqa: F811
+    link = tmp_path / "link"
+    link.symlink_to(letters)
+    before = sorted(path.name for path in letters.iterdir())
+    for out in (letters, link):
+        expect_failure(run("convert", letters, out, "-q", "--force"), 2,
+                       "the output is the input")
+    assert sorted(path.name for path in letters.iterdir()) == before
+
+
+@pytest.mark.parametrize("limit", [100, 5000, 100000])
+def test_full_disk_of_a_directory(letters, tmp_path, limit):  # noqa: F811
+    expect_failure(convert_letters(letters, tmp_path, "-q", file_size=limit),
+                   1, "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_output_of_a_directory(letters, tmp_path):  # noqa: F811
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/notes.txt").write_text("mine")
+    expect_failure(convert_letters(letters, tmp_path, "-q"), 2, "--force")
+    assert convert_letters(letters, tmp_path, "-q", "--force").status == 0
+    assert (tmp_path / "out/notes.txt").read_text() == "mine"

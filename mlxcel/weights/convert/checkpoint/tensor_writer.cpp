@@ -25,6 +25,9 @@ namespace {
 constexpr int64_t kTaskElements = 1 << 18;
 constexpr int64_t kStepElements = 1 << 25;
 
+// E2M1's 6 times E4M3's 448. MLX makes zeros of what is far above it.
+constexpr float kLargestNvfp4 = 2688.0F;
+
 uint16_t to_half(DType type, float value) {
   return type == DType::f16 ? float_to_f16(value) : float_to_bf16(value);
 }
@@ -62,6 +65,14 @@ bool all_finite(const float* values, int64_t count) {
     largest = bits > largest ? bits : largest;
   }
   return largest < 0x7f800000;
+}
+
+float largest_magnitude(const std::vector<float>& values) {
+  float largest = 0;
+  for (float value : values) {
+    largest = std::max(largest, std::fabs(value));
+  }
+  return largest;
 }
 
 // In lanes of float, which are summed up to double after each 256 values.
@@ -286,6 +297,10 @@ class PartWriter {
       );
       store_affine(row, at, scratch);
       return;
+    }
+    if (target.mode == QuantMode::nvfp4 &&
+        largest_magnitude(scratch.values) > kLargestNvfp4) {
+      reject(row, "holds a value above 2688, the largest of nvfp4");
     }
     auto quantize = target.mode == QuantMode::mxfp4   ? quantize_mxfp4
                     : target.mode == QuantMode::mxfp8 ? quantize_mxfp8
