@@ -37,6 +37,9 @@ bool is_stack(std::string_view path) {
 
 Quantizable::Quantizable(const TensorTable& table) {
   for (const TensorSpec& tensor : table) {
+    if (tensor.role == TensorRole::unused) {
+      continue;
+    }
     int64_t columns = tensor.shape.empty() ? 0 : tensor.shape.back();
     roles_.emplace(tensor.name, Entry{tensor.role, roles_.size(), columns});
   }
