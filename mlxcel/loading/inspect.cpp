@@ -119,8 +119,9 @@ bool same_formats(
   );
 }
 
-// What becomes of the tensors at a load, against the family's table.
-void look_at_preparation(
+// What becomes of the tensors at a load, against the family's table. Empty
+// where a load refuses them or nobody knows.
+std::optional<WeightMap> look_at_preparation(
     Inspection& inspection,
     const Json& config,
     const TensorListing& listing,
@@ -130,7 +131,7 @@ void look_at_preparation(
   try {
     bool foreign = vendor_format(config) != VendorFormat::none;
     if (table == nullptr && !foreign) {
-      return;
+      return std::nullopt;
     }
     WeightMap weights = prepared_hollow_weights(listing, config, {});
     WeightSummary loaded =
@@ -145,8 +146,10 @@ void look_at_preparation(
       inspection.weights->parameters = count_parameters(*table, weights);
       inspection.weights->parameters_note = "";
     }
+    return weights;
   } catch (const Error& error) {
     inspection.quantization_problem = error.message();
+    return std::nullopt;
   }
 }
 
@@ -163,7 +166,7 @@ std::optional<TensorListing> find_weights(Inspection& inspection) {
   }
 }
 
-void look_at_weights(
+std::optional<WeightMap> look_at_weights(
     Inspection& inspection,
     const Descriptor& row,
     const Json& config,
@@ -181,7 +184,7 @@ void look_at_weights(
   inspection.shards = listing.shards.size();
   inspection.replaced = listing.replaced();
   inspection.weights = summarize_weights(listing, declared, known);
-  look_at_preparation(inspection, config, listing, declared, known);
+  return look_at_preparation(inspection, config, listing, declared, known);
 }
 
 Json config_of(const std::string& directory) {
@@ -214,14 +217,17 @@ Inspection inspect_directory(
   inspection.tokenizer_files = tokenizer_files(directory);
   look_at_template(inspection);
   std::optional<TensorListing> listing = find_weights(inspection);
+  std::optional<WeightMap> prepared;
   if (listing) {
-    look_at_weights(inspection, row, config, *listing);
+    prepared = look_at_weights(inspection, row, config, *listing);
   }
   CheckpointOutline outline{
       row,
       config,
       listing ? &*listing : nullptr,
       inspection.weights_problem,
+      prepared ? &*prepared : nullptr,
+      inspection.quantization_problem,
   };
   inspection.memory = estimate_memory(outline, request);
   if (recommend_for != nullptr && inspection.table_problem.empty()) {

@@ -63,7 +63,35 @@ std::unique_ptr<LanguageModel> build_from_weights(
   fail(ErrorCode::unsupported, "[adapters] " + policy.adapter_refusal);
 }
 
+struct Unhonoured {
+  const char* variable;
+  const char* why;
+};
+
+constexpr Unhonoured kUnhonoured[] = {
+    {"MLXCEL_SURGERY", "this build does not edit weights by a file of rules"},
+    {"MLXCEL_PLE_IO", "this build keeps embedding tables in memory"},
+    {"MLXCEL_PLE_CACHE_BYTES", "this build keeps embedding tables in memory"},
+    {"MLXCEL_EXPERT_STREAM", "this build keeps all experts in memory"},
+    {"MLXCEL_EXPERT_ARENA_BYTES", "this build keeps all experts in memory"},
+    {"MLXCEL_DISABLE_FUSED_GLOBAL_SCALE",
+     "the global scale of nvfp4 has one form in this build"},
+};
+
+// What is set and can't be honoured is not ignored.
+void refuse_variables() {
+  for (const Unhonoured& one : kUnhonoured) {
+    if (os::environment(one.variable) != nullptr) {
+      fail(
+          ErrorCode::usage,
+          fmt::format("{}: {}; unset it", one.variable, one.why)
+      );
+    }
+  }
+}
+
 LoadRequest detect(const std::string& directory, const LoadOptions& options) {
+  refuse_variables();
   Json config = read_config(directory);
   Detection detection = detect_model(directory, config);
   require_generation(detection, directory);

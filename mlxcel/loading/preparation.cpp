@@ -4,6 +4,7 @@
 #include "mlxcel/weights/tied_embeddings.h"
 #include "mlxcel/weights/transform/expert_stacks.h"
 #include "mlxcel/weights/transform/half_policy.h"
+#include "mlxcel/weights/transform/shared_kv.h"
 #include "mlxcel/weights/transform/vendor.h"
 #include "mlxcel/weights/transform/wrapper_names.h"
 
@@ -14,6 +15,7 @@ void prepare_text_weights(
 ) {
   convert_vendor_formats(config, weights, how.device);
   unwrap_text_names(weights);
+  drop_shared_kv(config, weights);
   stack_experts(weights, declared_experts(config));
   restore_tied_embeddings(config, weights);
   for (const WeightEdit& edit : how.edits) {

@@ -24,10 +24,11 @@ struct Preparation {
 /// 1. planes of other exporters become MLX's, types that no backend has become
 ///    ones that they have;
 /// 2. the names of a wrapping vision-language model are taken off;
-/// 3. the experts of a layer become stacks;
-/// 4. a missing head is the embedding;
-/// 5. the edits;
-/// 6. bfloat16 becomes float16 where that suits the device.
+/// 3. keys and values that a layer takes from another one are dropped;
+/// 4. the experts of a layer become stacks;
+/// 5. a missing head is the embedding;
+/// 6. the edits;
+/// 7. bfloat16 becomes float16 where that suits the device.
 /// Each step decides from config, names and shapes, reads no value and does
 /// nothing the second time; so all of it also runs on weights without bytes.
 /// Throws what the steps throw (weights/transform/).

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string_view>
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
+#include "mlxcel/core/text.h"
 #include "mlxcel/core/utf8.h"
 #include "mlxcel/weights/safetensors.h"
 
@@ -391,30 +391,23 @@ void check_extent(
   }
 }
 
-// Equal names have equal hashes, and sorting numbers is much faster than
-// sorting names that share long beginnings.
 void check_names(
     const std::string& path, const std::vector<TensorEntry>& entries
 ) {
-  struct Hashed {
-    size_t hash;
-    const TensorEntry* entry;
-  };
-  std::vector<Hashed> sorted;
-  sorted.reserve(entries.size());
-  for (const TensorEntry& entry : entries) {
-    sorted.push_back({std::hash<std::string>()(entry.name), &entry});
-  }
-  auto less = [](const Hashed& a, const Hashed& b) {
-    return a.hash != b.hash ? a.hash < b.hash : a.entry->name < b.entry->name;
-  };
-  std::sort(sorted.begin(), sorted.end(), less);
-  auto same = [](const Hashed& a, const Hashed& b) {
-    return a.hash == b.hash && a.entry->name == b.entry->name;
-  };
-  auto twin = std::adjacent_find(sorted.begin(), sorted.end(), same);
-  if (twin != sorted.end()) {
-    reject_tensor(path, *twin->entry, "appears twice");
+  std::vector<std::string_view> names(entries.size());
+  std::transform(
+      entries.begin(),
+      entries.end(),
+      names.begin(),
+      [](const TensorEntry& entry) { return std::string_view(entry.name); }
+  );
+  if (auto twin = find_repeated(names)) {
+    auto entry = std::find_if(
+        entries.begin(),
+        entries.end(),
+        [&](const TensorEntry& one) { return one.name == *twin; }
+    );
+    reject_tensor(path, *entry, "appears twice");
   }
 }
 

@@ -11,6 +11,7 @@
 #include "mlxcel/core/file.h"
 #include "mlxcel/core/os.h"
 #include "mlxcel/core/shard_files.h"
+#include "mlxcel/core/text.h"
 
 namespace mlxcel {
 
@@ -73,24 +74,16 @@ void read_weight_map(ShardIndex& index, simdjson::dom::object map) {
       );
     }
   }
-  std::sort(
+  std::vector<std::string_view> names(index.tensors.size());
+  std::transform(
       index.tensors.begin(),
       index.tensors.end(),
-      [](const IndexedTensor& a, const IndexedTensor& b) {
-        return a.tensor < b.tensor;
-      }
+      names.begin(),
+      [](const IndexedTensor& entry) { return entry.tensor; }
   );
-  auto twin = std::adjacent_find(
-      index.tensors.begin(),
-      index.tensors.end(),
-      [](const IndexedTensor& a, const IndexedTensor& b) {
-        return a.tensor == b.tensor;
-      }
-  );
-  if (twin != index.tensors.end()) {
+  if (auto twin = find_repeated(names)) {
     reject(
-        index.path,
-        fmt::format("weight_map: {} appears twice", quote(twin->tensor))
+        index.path, fmt::format("weight_map: {} appears twice", quote(*twin))
     );
   }
 }

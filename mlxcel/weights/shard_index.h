@@ -17,7 +17,7 @@ struct IndexedTensor {
 struct ShardIndex {
   std::string path;
   std::shared_ptr<const void> text;    // what the views below lie in
-  std::vector<IndexedTensor> tensors;  // sorted by name
+  std::vector<IndexedTensor> tensors;  // as they stand, each once
   std::vector<std::string> shards;     // sorted, each once, plain file names
   uint64_t total_size = 0;             // 0 if it does not say
 };

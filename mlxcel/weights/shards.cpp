@@ -215,12 +215,8 @@ Selection select_readable(const std::string& directory) {
 
 // Every tensor of the index must have come from some shard.
 void check_promised_tensors(const ShardIndex& index, const WeightMap& weights) {
-  auto at = weights.begin();
   for (const IndexedTensor& promised : index.tensors) {
-    while (at != weights.end() && at->first < promised.tensor) {
-      ++at;
-    }
-    if (at == weights.end() || at->first != promised.tensor) {
+    if (!weights.contains(promised.tensor)) {
       reject_promise(index, promised);
     }
   }
@@ -312,6 +308,7 @@ std::optional<std::vector<std::string>> tensor_names(
     for (const IndexedTensor& tensor : selection.index->tensors) {
       names.emplace_back(tensor.tensor);
     }
+    std::sort(names.begin(), names.end());
     return names;
   }
   if (!selection.plan.missing.empty()) {

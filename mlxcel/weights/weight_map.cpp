@@ -97,12 +97,12 @@ std::vector<float> to_float(const Weight& weight) {
   return values;
 }
 
-const Weight* WeightMap::find(const std::string& name) const {
+const Weight* WeightMap::find(std::string_view name) const {
   auto found = weights_.find(name);
   return found == weights_.end() ? nullptr : &found->second;
 }
 
-const Weight& WeightMap::at(const std::string& name) const {
+const Weight& WeightMap::at(std::string_view name) const {
   if (const Weight* weight = find(name)) {
     return *weight;
   }
@@ -118,6 +118,21 @@ void WeightMap::insert(std::string name, Weight weight) {
 
 void WeightMap::erase(const std::string& name) {
   weights_.erase(name);
+}
+
+std::vector<std::pair<std::string, Weight>> WeightMap::take_if(
+    const std::function<bool(std::string_view name)>& wanted
+) {
+  std::vector<std::pair<std::string, Weight>> taken;
+  for (auto at = weights_.begin(); at != weights_.end();) {
+    if (!wanted(at->first)) {
+      ++at;
+      continue;
+    }
+    auto node = weights_.extract(at++);
+    taken.emplace_back(std::move(node.key()), std::move(node.mapped()));
+  }
+  return taken;
 }
 
 void WeightMap::rename(const std::string& from, std::string to) {

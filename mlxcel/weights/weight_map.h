@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mlxcel/weights/dtype.h"
@@ -65,25 +68,31 @@ std::vector<float> to_float(const Weight& weight);
 
 /// The tensors of a checkpoint by name, sorted bytewise.
 class WeightMap {
+  using Map = std::map<std::string, Weight, std::less<>>;
+
  public:
-  bool contains(const std::string& name) const {
+  bool contains(std::string_view name) const {
     return weights_.contains(name);
   }
   /// Null if there is none.
-  const Weight* find(const std::string& name) const;
+  const Weight* find(std::string_view name) const;
   /// Throws Error(not_found) naming the tensor and the directory.
-  const Weight& at(const std::string& name) const;
+  const Weight& at(std::string_view name) const;
   void insert(std::string name, Weight weight);
   void erase(const std::string& name);
+  /// Hands over the tensors whose name satisfies `wanted`, in order.
+  std::vector<std::pair<std::string, Weight>> take_if(
+      const std::function<bool(std::string_view name)>& wanted
+  );
   /// Gives the tensor another name; the old one must exist.
   void rename(const std::string& from, std::string to);
   size_t size() const {
     return weights_.size();
   }
-  std::map<std::string, Weight>::const_iterator begin() const {
+  Map::const_iterator begin() const {
     return weights_.begin();
   }
-  std::map<std::string, Weight>::const_iterator end() const {
+  Map::const_iterator end() const {
     return weights_.end();
   }
 
@@ -91,7 +100,7 @@ class WeightMap {
   std::string origin;
 
  private:
-  std::map<std::string, Weight> weights_;
+  Map weights_;
 };
 
 }  // namespace mlxcel

@@ -1,8 +1,10 @@
 #include "mlxcel/weights/weight_slice.h"
 
-#include <cstring>
+#include <fmt/format.h>
+
 #include <mutex>
 
+#include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
 
 namespace mlxcel {
@@ -25,6 +27,9 @@ class SliceSource final : public WeightSource {
   bool faulted() const override {
     return whole_->faulted();
   }
+  std::shared_ptr<const MappedFile> file() const override {
+    return whole_->file();
+  }
 
  private:
   std::shared_ptr<const WeightSource> whole_;
@@ -45,6 +50,13 @@ class StackSource final : public WeightSource {
       for (const Weight& part : parts_) {
         std::span<const std::byte> bytes = part.bytes();
         joined_.insert(joined_.end(), bytes.begin(), bytes.end());
+      }
+      if (faulted()) {
+        joined_.clear();
+        fail(
+            ErrorCode::io,
+            fmt::format("[weights] {}: cannot be read", origin())
+        );
       }
     }
     return joined_;

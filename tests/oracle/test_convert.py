@@ -333,3 +333,114 @@ def test_experts_are_stacked(tmp_path):
     assert written["quantization"]["model.layers.0.mlp.gate"] == {
         "bits": 8, "group_size": 64, "mode": "affine"}
     formats.run(tmp_path / "out")
+
+
+VENDORS = {"fp8": formats.fp8_blocks, "modelopt": formats.modelopt,
+           "bitnet": lambda: formats.bitnet("autobitlinear"),
+           "packed_mxfp4": formats.packed_mxfp4}
+
+
+@pytest.fixture(params=VENDORS)
+def vendor(request, tmp_path):
+    """A checkpoint in a vendor's format, and its values as float32."""
+    config, tensors, dense = VENDORS[request.param]()
+    formats.write(tmp_path / "in", config, tensors)
+    return request.param, tmp_path / "in", config, dense
+
+
+def test_vendor_formats_become_mlxs(vendor, tmp_path):
+    name, source, config, dense = vendor
+    convert(source, tmp_path / "out")
+    before, _ = formats.run(source)
+    after, log = formats.run(tmp_path / "out")
+    assert formats.distance(after, before) <= 1e-6
+    for word in ("[fp8]", "[modelopt]", "[bitnet]", "[mxfp4]", "not used"):
+        assert word not in log, log
+    written = json.loads((tmp_path / "out/config.json").read_text())
+    assert "quant_method" not in json.dumps(written)
+    if name != "modelopt":  # its global scales are no part of mlx-lm's layers
+        model, _ = utils.load_model(tmp_path / "out")
+        expected = formats.dense_logits(config, dense)
+        assert formats.distance(formats.logits_of(model.apply(
+            lambda v: v.astype(mx.float32)
+            if mx.issubdtype(v.dtype, mx.floating) else v)),
+            expected) <= formats.EXACT
+
+
+def test_vendor_formats_become_dense(vendor, tmp_path):
+    _, source, config, dense = vendor
+    convert(source, tmp_path / "out", "--dequantize", "--dtype", "float32")
+    got = tensors_of(tmp_path / "out")
+    assert got.keys() == dense.keys()
+    for name, value in dense.items():
+        np.testing.assert_allclose(np.array(got[name]), value, rtol=2e-7,
+                                   atol=1e-9, err_msg=name)
+
+
+def test_vendor_formats_are_requantised(vendor, tmp_path):
+    _, source, config, dense = vendor
+    convert(source, tmp_path / "out", "--q-bits", 6, "--q-group-size", 32,
+            "--dtype", "float32")
+    got = tensors_of(tmp_path / "out")
+    for path in formats.linears(dense):
+        codes, scales, biases = mx.quantize(
+            mx.array(dense[path + ".weight"]), group_size=32, bits=6)
+        # Values within a rounding of ours: nearly all codes, no scale far off.
+        ours = np.array(got[path + ".weight"])
+        assert (ours != np.array(codes)).mean() < 0.02, path
+        np.testing.assert_allclose(np.array(got[path + ".scales"]),
+                                   np.array(scales), rtol=1e-5)
+    logits, _ = formats.run(tmp_path / "out")
+    expected = formats.dense_logits(config, dense)
+    assert np.sqrt(((logits - expected) ** 2).sum()
+                   / (expected ** 2).sum()) < 0.1
+
+
+@pytest.mark.parametrize("prefix", ["language_model.",
+                                    "model.language_model."])
+def test_wrapped_names_are_quantised_and_kept(tmp_path, prefix):
+    config = config_of("qwen3", "float32")
+    plain = make(tmp_path / "plain", config)
+    tensors = {}
+    for name, value in tensors_of(plain).items():
+        if prefix.startswith("model.") and name.startswith("model."):
+            name = name[len("model."):]
+        tensors[prefix + name] = value
+    formats.write(tmp_path / "in", config, tensors)
+    convert(tmp_path / "in", tmp_path / "out", "-q")
+    convert(plain, tmp_path / "reference", "-q")
+    got, _ = formats.run(tmp_path / "out")
+    expected, _ = formats.run(tmp_path / "reference")
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_a_family_that_is_not_built(tmp_path):
+    """By names and shapes: norms, routers and towers stay as they are."""
+    rng = np.random.default_rng(1)
+
+    def matrix(*shape):
+        return mx.array(rng.standard_normal(shape).astype(np.float32))
+
+    tensors = {
+        "model.embed_tokens.weight": matrix(96, 128),
+        "model.layers.0.self_attn.q_proj.weight": matrix(128, 128),
+        "model.layers.0.self_attn.q_proj.bias": matrix(128),
+        "model.layers.0.input_layernorm.weight": matrix(128),
+        "model.layers.0.mlp.gate.weight": matrix(8, 128),
+        "model.layers.0.mlp.odd.weight": matrix(8, 100),
+        "model.layers.0.conv1d.weight": matrix(128, 1, 4),
+        "vision_tower.blocks.0.weight": matrix(128, 128),
+    }
+    formats.write(tmp_path / "in", {"model_type": "deepseek_v3"}, tensors)
+    convert(tmp_path / "in", tmp_path / "out", "-q")
+    got = tensors_of(tmp_path / "out")
+    quantised = {name[:-len(".scales")] for name in got
+                 if name.endswith(".scales")}
+    assert quantised == {"model.embed_tokens",
+                         "model.layers.0.self_attn.q_proj"}
+    for path in quantised:
+        planes = mx.quantize(tensors[path + ".weight"], group_size=64, bits=4)
+        for plane, value in zip(("weight", "scales", "biases"), planes):
+            assert raw(got[f"{path}.{plane}"]) == raw(value)
+    for name in tensors.keys() - {path + ".weight" for path in quantised}:
+        assert raw(got[name]) == raw(tensors[name]), name

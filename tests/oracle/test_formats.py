@@ -339,7 +339,8 @@ def linears(weights):
 
 # DeepSeek-V3 and Qwen3-FP8 on Hugging Face: weight * weight_scale_inv by
 # blocks of 128 x 128.
-def test_fp8_blocks(tmp_path):
+def fp8_blocks():
+    """Config, tensors, and the dense values that they stand for."""
     config = CONFIG | {"intermediate_size": 320}
     dense = as_numpy(weights_of(new_model(config)))
     tensors = {k: mx.array(v).astype(mx.bfloat16) for k, v in dense.items()}
@@ -365,13 +366,19 @@ def test_fp8_blocks(tmp_path):
     declared = {"quant_method": "fp8", "fmt": "e4m3",
                 "activation_scheme": "dynamic",
                 "weight_block_size": [128, 128]}
-    write(tmp_path, config | {"quantization_config": declared}, tensors)
+    return config | {"quantization_config": declared}, tensors, dense
+
+
+def test_fp8_blocks(tmp_path):
+    config, tensors, dense = fp8_blocks()
+    write(tmp_path, config, tensors)
     log = check(tmp_path, dense_logits(config, dense))
     assert "[fp8] 14 matrices" in log
 
 
 # NVIDIA ModelOpt: e2m1(code) * e4m3(weight_scale) * weight_scale_2.
-def modelopt(dense):
+def modelopt():
+    dense = as_numpy(weights_of(new_model(CONFIG)))
     tensors = {k: mx.array(v).astype(mx.bfloat16) for k, v in dense.items()}
     for path in linears(dense):
         w = dense[path + ".weight"]
@@ -391,16 +398,15 @@ def modelopt(dense):
         tensors[path + ".weight_scale_2"] = ("F32", np.array(total))
         tensors[path + ".input_scale"] = ("F32", np.array(1.0))
         dense[path + ".weight"] = values.reshape(rows, cols).astype(np.float32)
-    return tensors
-
-
-def test_modelopt_nvfp4(tmp_path, monkeypatch):
-    dense = as_numpy(weights_of(new_model(CONFIG)))
-    tensors = modelopt(dense)
     declared = {"quant_method": "modelopt", "quant_algo": "NVFP4",
                 "config_groups": {"group_0": {"weights": {"group_size": 16}}},
                 "ignore": ["lm_head"], "producer": {"name": "modelopt"}}
-    write(tmp_path, CONFIG | {"quantization_config": declared}, tensors)
+    return CONFIG | {"quantization_config": declared}, tensors, dense
+
+
+def test_modelopt_nvfp4(tmp_path, monkeypatch):
+    config, tensors, dense = modelopt()
+    write(tmp_path, config, tensors)
     expected = dense_logits(CONFIG, dense)
     log = check(tmp_path, expected)
     assert "[modelopt] NVFP4: 14 matrices" in log
@@ -416,8 +422,7 @@ def test_modelopt_nvfp4(tmp_path, monkeypatch):
 
 # transformers, integrations/bitnet.py, unpack_weights: bits 2i and 2i + 1 of
 # row r hold row r + i * rows / 4, plus one.
-@pytest.mark.parametrize("linear_class", ["autobitlinear", "bitlinear", None])
-def test_bitnet(tmp_path, linear_class):
+def bitnet(linear_class):
     dense = as_numpy(weights_of(new_model(CONFIG)))
     tensors = {k: mx.array(v) for k, v in dense.items()}
     for path in linears(dense):
@@ -436,29 +441,46 @@ def test_bitnet(tmp_path, linear_class):
     declared = {"quant_method": "bitnet", "modules_to_not_convert": ["lm_head"]}
     if linear_class:
         declared["linear_class"] = linear_class
-    write(tmp_path, CONFIG | {"quantization_config": declared}, tensors)
+    return CONFIG | {"quantization_config": declared}, tensors, dense
+
+
+@pytest.mark.parametrize("linear_class", ["autobitlinear", "bitlinear", None])
+def test_bitnet(tmp_path, linear_class):
+    config, tensors, dense = bitnet(linear_class)
+    write(tmp_path, config, tensors)
     check(tmp_path, dense_logits(CONFIG, dense))
 
 
 # compressed-tensors, mxfp4-pack-quantized: even column in the low nibble.
-def test_packed_mxfp4(tmp_path):
+def packed_mxfp4():
     model = new_model(CONFIG)
     nn.quantize(model, 32, 4, mode="mxfp4", class_predicate=lambda path, m:
                 hasattr(m, "to_quantized") and "embed" not in path
                 and "lm_head" not in path)
-    expected = logits_of(model)
-    tensors = {}
-    for name, value in weights_of(model).items():
+    planes = weights_of(model)
+    tensors, dense = {}, {}
+    for name, value in planes.items():
         if value.dtype == mx.uint32:
+            scales = planes[name[:-len("weight")] + "scales"]
+            dense[name] = np.array(mx.dequantize(
+                value, scales, group_size=32, bits=4, mode="mxfp4",
+                dtype=mx.float32))
             name = name + "_packed"
             value = ("U8", np.array(value).view(np.uint8))
         elif name.endswith(".scales"):
             name = name[:-len("scales")] + "weight_scale"
+        else:
+            dense[name] = np.array(value.astype(mx.float32))
         tensors[name] = value
     declared = {"quant_method": "compressed-tensors",
                 "format": "mxfp4-pack-quantized"}
-    write(tmp_path, CONFIG | {"quantization_config": declared}, tensors)
-    check(tmp_path, expected)
+    return CONFIG | {"quantization_config": declared}, tensors, dense
+
+
+def test_packed_mxfp4(tmp_path):
+    config, tensors, dense = packed_mxfp4()
+    write(tmp_path, config, tensors)
+    check(tmp_path, dense_logits(CONFIG, dense))
 
 
 @pytest.mark.parametrize("mode", BLOCKS)
@@ -480,8 +502,6 @@ def test_block_quantizers_are_mlxs(tmp_path, mode):
     expected = np.concatenate([np.array(codes).view(np.uint8).ravel(),
                                np.array(scales).ravel()])
     np.testing.assert_array_equal(got, expected)
-
-
 
 
 MOE = CONFIG | {

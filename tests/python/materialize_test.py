@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mlxcel_program import (PROGRAM, environment, letter_model,
-                            needs_program, run, write_safetensors)
+from mlxcel_program import (PROGRAM, environment, expect_failure,
+                            letter_model, needs_program, run,
+                            write_safetensors)
 
 pytestmark = needs_program
 
@@ -100,3 +101,13 @@ def test_each_generation_is_told(checkpoint):
     assert "[TTFT]" not in run(
         "generate", "-m", checkpoint, "-p", "abc", "-n", "3",
         "--no-chat-template").err
+
+
+@pytest.mark.parametrize("variable", [
+    "MLXCEL_SURGERY", "MLXCEL_PLE_IO", "MLXCEL_PLE_CACHE_BYTES",
+    "MLXCEL_EXPERT_STREAM", "MLXCEL_EXPERT_ARENA_BYTES",
+    "MLXCEL_DISABLE_FUSED_GLOBAL_SCALE"])
+def test_variables_that_cannot_be_honoured_are_refused(checkpoint, variable):
+    result = run("generate", "-m", checkpoint, "-p", "a", "-n", "1",
+                 **{variable: "1"})
+    expect_failure(result, 2, variable, "unset it")

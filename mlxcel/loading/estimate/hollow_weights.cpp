@@ -6,10 +6,14 @@
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/log.h"
 #include "mlxcel/core/numbers.h"
+#include "mlxcel/weights/transform/expert_stacks.h"
+#include "mlxcel/weights/vendor_format.h"
 
 namespace mlxcel {
 
 namespace {
+
+constexpr const char* kOrigin = "the checkpoint";
 
 // A single number, such as the scale of a whole matrix, reads as zero: nothing
 // that is allocated depends on it.
@@ -24,27 +28,35 @@ class HollowSource : public WeightSource {
     fail(ErrorCode::internal, "[estimate] the bytes of a tensor were read");
   }
   std::string origin() const override {
-    return "the checkpoint";
+    return kOrigin;
   }
 
  private:
   uint64_t size_;
 };
 
+// Calls f(entry, weight) for each tensor. The sources are one block: a
+// checkpoint has up to some hundred thousand tensors.
+template <typename F>
+void for_each_hollow(const TensorListing& listing, F&& f) {
+  auto sources = std::make_shared<std::vector<HollowSource>>();
+  sources->reserve(listing.tensors().size());
+  for (const TensorEntry& entry : listing.tensors()) {
+    sources->emplace_back(entry.end - entry.begin);
+    std::shared_ptr<const WeightSource> source(sources, &sources->back());
+    f(entry,
+      Weight{entry.dtype, entry.shape, Component::core, std::move(source)});
+  }
+}
+
 }  // namespace
 
 WeightMap hollow_weights(const TensorListing& listing) {
   WeightMap weights;
-  weights.origin = "the checkpoint";
-  for (const TensorEntry& entry : listing.tensors()) {
-    weights.insert(
-        entry.name,
-        {entry.dtype,
-         entry.shape,
-         Component::core,
-         std::make_shared<HollowSource>(entry.end - entry.begin)}
-    );
-  }
+  weights.origin = kOrigin;
+  for_each_hollow(listing, [&](const TensorEntry& entry, Weight weight) {
+    weights.insert(entry.name, std::move(weight));
+  });
   return weights;
 }
 
@@ -52,7 +64,19 @@ WeightMap prepared_hollow_weights(
     const TensorListing& listing, const Json& config, const Preparation& how
 ) {
   LogPause pause;
-  WeightMap weights = hollow_weights(listing);
+  WeightMap weights;
+  weights.origin = kOrigin;
+  // The planes of another exporter are stacked once they are MLX's.
+  bool stack = vendor_format(config) == VendorFormat::none;
+  ExpertCollector experts;
+  for_each_hollow(listing, [&](const TensorEntry& entry, Weight weight) {
+    if (stack && ExpertCollector::is_expert(entry.name)) {
+      experts.add(entry.name, std::move(weight));
+    } else {
+      weights.insert(entry.name, std::move(weight));
+    }
+  });
+  experts.finish(weights, declared_experts(config));
   prepare_text_weights(config, how, weights);
   return weights;
 }

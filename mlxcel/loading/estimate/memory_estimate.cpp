@@ -26,14 +26,17 @@ class MeteredModel {
   )
       : request_(request), meter_(std::move(meter)) {
     LogPause pause;  // the load will say it
-    WeightMap weights = prepared_hollow_weights(
-        *checkpoint.listing,
-        checkpoint.config,
-        {meter_->device(), checkpoint.entry.keeps_bf16, {}}
-    );
+    WeightMap own;
+    if (checkpoint.prepared == nullptr) {
+      own = prepared_hollow_weights(
+          *checkpoint.listing,
+          checkpoint.config,
+          {meter_->device(), checkpoint.entry.keeps_bf16, {}}
+      );
+    }
     model_ = checkpoint.entry.family->build({
         text_config(checkpoint.config),
-        weights,
+        checkpoint.prepared == nullptr ? own : *checkpoint.prepared,
         QuantConfig::from_config(checkpoint.config),
         meter_,
     });
@@ -261,8 +264,9 @@ MemoryEstimate estimate_memory(
     estimate.source =
         imagined ? WeightsSource::config : WeightsSource::safetensors_header;
     estimate.weights = Figure::of(outline.listing->bytes());
-    if (is_runnable(outline.entry) &&
-        estimate_built(outline, request, estimate, why)) {
+    if (!outline.refused.empty()) {
+      why = outline.refused;
+    } else if (is_runnable(outline.entry) && estimate_built(outline, request, estimate, why)) {
       return estimate;
     }
   }

@@ -65,6 +65,9 @@ struct CheckpointOutline {
   /// Null where the weights are missing.
   const TensorListing* listing = nullptr;
   std::string missing;  // why there is no listing
+  /// What prepared_hollow_weights() makes of the listing, where it is at hand.
+  const WeightMap* prepared = nullptr;
+  std::string refused;  // why a load will refuse the weights, "" if it won't
 };
 
 /// Weights, state and activations before any headroom. For a family that is

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <unordered_map>
 
 #include "mlxcel/core/error.h"
@@ -44,11 +43,20 @@ std::optional<ExpertName> parse(std::string_view name) {
   return found;
 }
 
-// The planes of one matrix by expert.
+struct Plane {
+  int64_t expert;
+  Weight weight;
+};
+
+// The planes of one matrix, sorted by expert.
 struct Stack {
   std::string root;
   std::string name;  // of the stack
-  std::map<int64_t, Weight> experts;
+  std::vector<Plane> experts;
+
+  std::string plane() const {
+    return name.substr(root.size() + kStack.size());
+  }
 };
 
 [[noreturn]] void reject(
@@ -65,28 +73,27 @@ void check(
 ) {
   std::string path = stack.root + ".experts";
   int64_t next = 0;
-  for (const auto& [expert, weight] : stack.experts) {
-    if (expert != next) {
+  for (const Plane& plane : stack.experts) {
+    if (plane.expert != next) {
       break;
     }
     ++next;
   }
-  int64_t most =
-      std::max(wanted.value_or(0), stack.experts.rbegin()->first + 1);
+  int64_t most = std::max(wanted.value_or(0), stack.experts.back().expert + 1);
   if (next < most) {
     reject(
         weights,
         path,
         fmt::format(
             "{} is there for {} of {} experts, the first without it is {}",
-            stack.name.substr(stack.root.size() + kStack.size()),
+            stack.plane(),
             stack.experts.size(),
             most,
             next
         )
     );
   }
-  const Weight& first = stack.experts.begin()->second;
+  const Weight& first = stack.experts.front().weight;
   for (const auto& [expert, weight] : stack.experts) {
     if (weight.shape != first.shape || weight.dtype != first.dtype) {
       reject(
@@ -94,7 +101,7 @@ void check(
           path,
           fmt::format(
               "{} is {} of expert 0 and {} of expert {}",
-              stack.name.substr(stack.root.size() + kStack.size()),
+              stack.plane(),
               first.describe(),
               weight.describe(),
               expert
@@ -102,42 +109,6 @@ void check(
       );
     }
   }
-}
-
-int64_t stack_single_experts(
-    WeightMap& weights, std::optional<int64_t> declared
-) {
-  std::vector<Stack> stacks;
-  std::unordered_map<std::string, size_t> places;
-  std::vector<std::string> taken;
-  for (const auto& [name, weight] : weights) {
-    auto found = parse(name);
-    if (!found) {
-      continue;
-    }
-    std::string target =
-        fmt::format("{}{}{}", found->root, kStack, found->plane);
-    auto [place, fresh] = places.try_emplace(target, stacks.size());
-    if (fresh) {
-      stacks.push_back({std::string(found->root), target, {}});
-    }
-    stacks[place->second].experts.emplace(found->expert, weight);
-    taken.push_back(name);
-  }
-  for (const Stack& stack : stacks) {
-    check(weights, stack, declared);
-  }
-  for (const std::string& name : taken) {
-    weights.erase(name);
-  }
-  for (Stack& stack : stacks) {
-    std::vector<Weight> parts;
-    for (auto& [expert, weight] : stack.experts) {
-      parts.push_back(std::move(weight));
-    }
-    weights.insert(stack.name, stack_weights(std::move(parts)));
-  }
-  return static_cast<int64_t>(stacks.size());
 }
 
 // Half `half` of the second axis of a [E, 2 I, ...] stack.
@@ -211,6 +182,53 @@ int64_t split_fused_experts(WeightMap& weights) {
 
 }  // namespace
 
+struct ExpertCollector::State {
+  std::vector<Stack> stacks;
+  std::unordered_map<std::string, size_t> places;
+  std::string target;  // kept for its memory
+};
+
+ExpertCollector::ExpertCollector() : state_(std::make_unique<State>()) {}
+ExpertCollector::~ExpertCollector() = default;
+
+bool ExpertCollector::is_expert(std::string_view name) {
+  return parse(name).has_value();
+}
+
+void ExpertCollector::add(std::string_view name, Weight weight) {
+  ExpertName found = *parse(name);
+  std::string& target = state_->target;
+  target.assign(found.root).append(kStack).append(found.plane);
+  auto [place, fresh] =
+      state_->places.try_emplace(target, state_->stacks.size());
+  if (fresh) {
+    state_->stacks.push_back({std::string(found.root), target, {}});
+  }
+  state_->stacks[place->second].experts.push_back(
+      {found.expert, std::move(weight)}
+  );
+}
+
+int64_t ExpertCollector::finish(
+    WeightMap& weights, std::optional<int64_t> declared
+) {
+  for (Stack& stack : state_->stacks) {
+    std::sort(
+        stack.experts.begin(),
+        stack.experts.end(),
+        [](const Plane& a, const Plane& b) { return a.expert < b.expert; }
+    );
+    check(weights, stack, declared);
+    std::vector<Weight> parts;
+    parts.reserve(stack.experts.size());
+    for (Plane& plane : stack.experts) {
+      parts.push_back(std::move(plane.weight));
+    }
+    weights.insert(stack.name, stack_weights(std::move(parts)));
+  }
+  return std::ssize(state_->stacks);
+}
+
 std::optional<int64_t> declared_experts(const Json& config) {
   for (const char* key :
        {"num_experts", "num_local_experts", "n_routed_experts"}) {
@@ -224,7 +242,11 @@ std::optional<int64_t> declared_experts(const Json& config) {
 }
 
 int64_t stack_experts(WeightMap& weights, std::optional<int64_t> declared) {
-  return stack_single_experts(weights, declared) + split_fused_experts(weights);
+  ExpertCollector collector;
+  for (auto& [name, weight] : weights.take_if(&ExpertCollector::is_expert)) {
+    collector.add(name, std::move(weight));
+  }
+  return collector.finish(weights, declared) + split_fused_experts(weights);
 }
 
 }  // namespace mlxcel

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string_view>
 
 #include "mlxcel/weights/weight_map.h"
 
@@ -12,6 +14,28 @@ class Json;
 /// The number of experts that the config declares (num_experts,
 /// num_local_experts, n_routed_experts), empty if it does not.
 std::optional<int64_t> declared_experts(const Json& config);
+
+/// Gathers single experts by their names; for those who make a map of very
+/// many tensors, so that these need not be in it one by one.
+class ExpertCollector {
+ public:
+  ExpertCollector();
+  ~ExpertCollector();
+  ExpertCollector(const ExpertCollector&) = delete;
+  ExpertCollector& operator=(const ExpertCollector&) = delete;
+
+  /// Whether the name is that of one expert, `<root>.experts.<i>.<plane>`.
+  static bool is_expert(std::string_view name);
+  /// The name must be one.
+  void add(std::string_view name, Weight weight);
+  /// Adds the stacks to the map and gives their number. Throws as
+  /// stack_experts().
+  int64_t finish(WeightMap& weights, std::optional<int64_t> declared);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// Brings the experts of a layer to one form, `<root>.switch_mlp.<proj>.
 /// <plane>` [E, ...] (weights-and-quantization.md 16). Read are

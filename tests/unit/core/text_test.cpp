@@ -16,5 +16,15 @@ TEST(Text, ListsOfNamesAreCut) {
   EXPECT_EQ(list_names({"a", "b", "c", "d"}, 2), "a, b and 2 more");
 }
 
+TEST(Text, FindsWhatIsThereTwice) {
+  auto find = [](std::vector<std::string_view> texts) {
+    return find_repeated(texts);
+  };
+  EXPECT_EQ(find({}), std::nullopt);
+  EXPECT_EQ(find({"a", "b", "", "ab"}), std::nullopt);
+  EXPECT_EQ(find({"a", "b", "c", "b"}), "b");
+  EXPECT_EQ(find({"", "x", ""}), "");
+}
+
 }  // namespace
 }  // namespace mlxcel

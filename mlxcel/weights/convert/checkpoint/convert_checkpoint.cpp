@@ -14,6 +14,7 @@
 #include "mlxcel/weights/shards.h"
 #include "mlxcel/weights/transform/vendor.h"
 #include "mlxcel/weights/transform/wrapper_names.h"
+#include "mlxcel/weights/weight_files.h"
 
 namespace mlxcel::convert {
 
@@ -32,9 +33,13 @@ void refuse_same(const std::string& directory, const std::string& out_dir) {
 WeightMap read_weights(
     const std::string& directory,
     const Json& config,
-    const CheckpointOptions& options
+    const CheckpointOptions& options,
+    WeightFiles& files
 ) {
   WeightMap weights = load_weights(directory);
+  for (const auto& [name, weight] : weights) {
+    files.add(weight);
+  }
   convert_vendor_formats(config, weights, DeviceFacts{});
   if (!options.table.empty()) {
     unwrap_text_names(weights);
@@ -129,8 +134,9 @@ CheckpointReport convert_checkpoint(
   double start = os::now();
   refuse_same(directory, out_dir);
   Json config = read_config(directory);
+  WeightFiles files;
   Plan plan = make_plan(
-      read_weights(directory, config, options),
+      read_weights(directory, config, options, files),
       {config, options.action, options.recipe, options.dtype, options.table}
   );
   OutputDirectory out(out_dir, options.force);
@@ -140,6 +146,7 @@ CheckpointReport convert_checkpoint(
   CheckpointReport report;
   report.notes = plan.notes;
   write_tensors(out.staging(), plan, options, report);
+  files.check();
   report.files.push_back("config.json");
   copy_side_files(directory, out.staging(), report.files, report.notes);
   out.publish();

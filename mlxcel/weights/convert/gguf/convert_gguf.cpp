@@ -267,7 +267,7 @@ ConvertReport convert_gguf(
     write_model(out, gguf, *plan, tokenizer, options, report);
   }
   add_notes(gguf, tokenizer, report);
-  if (gguf.file().faulted()) {
+  if (gguf.file().faulted() || gguf.file().changed()) {
     fail(
         ErrorCode::io,
         fmt::format("[gguf] {} changed or failed while it was read", file)
