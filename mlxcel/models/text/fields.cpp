@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "mlxcel/core/error.h"
 
 namespace mlxcel::models {
@@ -46,6 +48,15 @@ Dimensions read_dimensions(const Json& config) {
         ));
   }
   return dims;
+}
+
+nn::AttentionSpec attention_of(const Dimensions& dims) {
+  nn::AttentionSpec attention;
+  attention.heads = dims.heads;
+  attention.kv_heads = dims.kv_heads;
+  attention.head_dim = dims.head_dim;
+  attention.scale = 1.0F / std::sqrt(static_cast<float>(dims.head_dim));
+  return attention;
 }
 
 void require_even_head_dim(const Json& config, const Dimensions& dims) {

@@ -6,6 +6,7 @@
 
 #include "mlxcel/backend/backend.h"
 #include "mlxcel/core/json.h"
+#include "mlxcel/nn/spec.h"
 
 /// Fields that the configs of most text families state alike. Each reader
 /// throws Error(invalid_input) naming the field and the file.
@@ -27,6 +28,9 @@ struct Dimensions {
 };
 
 Dimensions read_dimensions(const Json& config);
+
+/// Heads as the dimensions have them, scores times 1 / sqrt(head_dim).
+nn::AttentionSpec attention_of(const Dimensions& dims);
 
 /// Rotation needs pairs: refuses an odd head size by name.
 void require_even_head_dim(const Json& config, const Dimensions& dims);

@@ -31,11 +31,7 @@ nn::DecoderSpec gemma(const Json& config) {
   norm.epsilon = read_epsilon(config, "rms_norm_eps", 1e-6);
   norm.weight_offset = 1.0F;
 
-  nn::AttentionSpec attention;
-  attention.heads = dims.heads;
-  attention.kv_heads = dims.kv_heads;
-  attention.head_dim = dims.head_dim;
-  attention.scale = 1.0F / std::sqrt(static_cast<float>(dims.head_dim));
+  nn::AttentionSpec attention = attention_of(dims);
   attention.rope = nn::rope_from_config(config, dims.head_dim, 10000.0);
   attention.qkv_bias = config.bool_or("attention_bias", false);
   attention.output_bias = attention.qkv_bias;

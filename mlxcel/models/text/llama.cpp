@@ -1,8 +1,6 @@
 #include "mlxcel/models/text/llama.h"
 
 #include <algorithm>
-#include <cmath>
-
 #include "mlxcel/models/text/fields.h"
 #include "mlxcel/nn/rope.h"
 
@@ -30,11 +28,7 @@ nn::DecoderSpec llama(const Json& config) {
   nn::NormSpec norm;
   norm.epsilon = read_epsilon(config, "rms_norm_eps", 1e-6);
 
-  nn::AttentionSpec attention;
-  attention.heads = dims.heads;
-  attention.kv_heads = dims.kv_heads;
-  attention.head_dim = dims.head_dim;
-  attention.scale = 1.0F / std::sqrt(static_cast<float>(dims.head_dim));
+  nn::AttentionSpec attention = attention_of(dims);
   attention.rope = nn::rope_from_config(config, dims.head_dim, 10000.0);
   attention.qkv_bias = config.bool_or("attention_bias", false);
   attention.output_bias = attention.qkv_bias;

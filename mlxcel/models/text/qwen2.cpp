@@ -1,7 +1,5 @@
 #include "mlxcel/models/text/qwen2.h"
 
-#include <cmath>
-
 #include "mlxcel/models/text/fields.h"
 #include "mlxcel/nn/rope.h"
 
@@ -13,11 +11,7 @@ nn::DecoderSpec qwen2(const Json& config) {
   nn::NormSpec norm;
   norm.epsilon = read_epsilon(config, "rms_norm_eps", 1e-6);
 
-  nn::AttentionSpec attention;
-  attention.heads = dims.heads;
-  attention.kv_heads = dims.kv_heads;
-  attention.head_dim = dims.head_dim;
-  attention.scale = 1.0F / std::sqrt(static_cast<float>(dims.head_dim));
+  nn::AttentionSpec attention = attention_of(dims);
   attention.rope = nn::rope_from_config(config, dims.head_dim, 1000000.0);
   attention.qkv_bias = true;
 

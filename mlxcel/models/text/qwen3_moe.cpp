@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "mlxcel/models/text/fields.h"
 #include "mlxcel/nn/rope.h"
 
@@ -16,11 +14,7 @@ constexpr int64_t kMaxExperts = 1 << 16;
 nn::AttentionSpec read_attention(
     const Json& config, const Dimensions& dims, const nn::NormSpec& norm
 ) {
-  nn::AttentionSpec attention;
-  attention.heads = dims.heads;
-  attention.kv_heads = dims.kv_heads;
-  attention.head_dim = dims.head_dim;
-  attention.scale = 1.0F / std::sqrt(static_cast<float>(dims.head_dim));
+  nn::AttentionSpec attention = attention_of(dims);
   attention.rope = nn::rope_from_config(config, dims.head_dim, 1000000.0);
   attention.qkv_bias = config.bool_or("attention_bias", false);
   attention.output_bias = attention.qkv_bias;
