@@ -250,6 +250,14 @@ CASES = {
         note=NEAR_TIE,
         quantization={"group_size": 16, "bits": 4, "mode": "nvfp4"}),
 
+    "qwen3_moe/biases_sliding": case(
+        moe(attention_bias=True, use_sliding_window=True, sliding_window=6,
+            norm_topk_prob=True),
+        {"attention_bias": False, "use_sliding_window": False,
+         "sliding_window": 9}, dead=["intermediate_size"],
+        oracle="transformers",
+        note="mlx-lm ignores attention_bias and use_sliding_window"),
+
     # Gemma
     "gemma/gelu": case(
         base("gemma", head_dim=12, num_key_value_heads=1,

@@ -31,14 +31,28 @@ def tokens_of(count, vocabulary):
     return out
 
 
+def tensor(name, shape):
+    """Experts have the names of mlx-lm's stacks in the golden checkpoints."""
+    root, _, fused = name.partition(".experts.")
+    if fused == "gate_up_proj":
+        half = (shape[0], shape[1] // 2, shape[2])
+        return np.concatenate([
+            synthetic(f"{root}.switch_mlp.{kind}_proj.weight", half)
+            for kind in ("gate", "up")], axis=1)
+    if fused == "down_proj":
+        name = root + ".switch_mlp.down_proj.weight"
+    return synthetic(name, shape)
+
+
 def logits(config, tokens):
     model = AutoModelForCausalLM.from_config(
-        AutoConfig.for_model(**config), attn_implementation="eager").float()
+        AutoConfig.for_model(**config), attn_implementation="eager",
+        experts_implementation="eager").float()
     state = {}
     for name, value in model.state_dict().items():
         tied = name == "lm_head.weight" and model.config.tie_word_embeddings
         source = "model.embed_tokens.weight" if tied else name
-        state[name] = torch.from_numpy(synthetic(source, tuple(value.shape)))
+        state[name] = torch.from_numpy(tensor(source, tuple(value.shape)))
     model.load_state_dict(state, strict=True)
     with torch.no_grad():
         return model.eval()(torch.tensor([tokens])).logits[0].numpy()

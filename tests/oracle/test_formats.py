@@ -191,10 +191,11 @@ def test_block_floats(tmp_path, mode, declared):
     check(tmp_path, logits_of(model))
 
 
-@pytest.mark.parametrize("mode", [*BLOCKS, "affine"])
-def test_tied_head(tmp_path, mode):
+@pytest.mark.parametrize("mode,bits,group", [
+    *(("affine", *widths) for widths in AFFINE),
+    *((mode, *widths) for mode, widths in BLOCKS.items())])
+def test_tied_head(tmp_path, mode, bits, group):
     config = CONFIG | {"tie_word_embeddings": True}
-    bits, group = BLOCKS.get(mode, (4, 64))
     model = new_model(config)
     nn.quantize(model, group, bits, mode=mode)
     write(tmp_path, config | {"quantization": {

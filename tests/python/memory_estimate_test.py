@@ -38,6 +38,11 @@ SMALL = {
         config("qwen2", 896, 6, 14, 2, 2432, 151936, **TIED),
         ["--bits", "8"], 512, 32, []),
 }
+MOE = {"num_experts": 32, "num_experts_per_tok": 4,
+       "moe_intermediate_size": 512, "norm_topk_prob": True, "head_dim": 64}
+SMALL["qwen3_moe 4-bit"] = (
+    config("qwen3_moe", 768, 6, 12, 4, 3072, 32000, **MOE, **UNTIED),
+    ["--bits", "4"], 600, 32, [])
 LARGE = {
     "llama 4-bit, untied, GQA": (
         config("llama", 2048, 16, 32, 8, 8192, 128256, **UNTIED),
