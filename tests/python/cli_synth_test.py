@@ -18,6 +18,8 @@ FAMILIES = {
     "mistral": {"sliding_window": 16, "tie_word_embeddings": False},
     "qwen2": {"tie_word_embeddings": True},
     "qwen3": {"tie_word_embeddings": True},
+    "qwen3_moe": {"num_experts": 4, "num_experts_per_tok": 2,
+                  "moe_intermediate_size": 64},
     "gemma": {"hidden_act": "gelu_pytorch_tanh"},
 }
 
