@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "mlxcel/chat/template.h"
@@ -114,42 +115,47 @@ bool same_formats(
       b.begin(),
       b.end(),
       [](const FormatCount& x, const FormatCount& y) {
-        return x.format == y.format && x.tensors == y.tensors;
+        return x.format == y.format && x.bytes == y.bytes;
       }
   );
 }
 
-// What becomes of the tensors at a load, against the family's table. Empty
-// where a load refuses them or nobody knows.
-std::optional<WeightMap> look_at_preparation(
+// What becomes of the tensors at a load. Empty where a load refuses them or
+// nobody knows.
+std::optional<WeightMap> prepare(
     Inspection& inspection,
     const Json& config,
     const TensorListing& listing,
-    const QuantConfig* quantization,
     const TensorTable* table
 ) {
   try {
-    bool foreign = vendor_format(config) != VendorFormat::none;
-    if (table == nullptr && !foreign) {
+    if (table == nullptr && vendor_format(config) == VendorFormat::none) {
       return std::nullopt;
     }
-    WeightMap weights = prepared_hollow_weights(listing, config, {});
-    WeightSummary loaded =
-        summarize_weights(outline_of(weights), quantization, table);
-    if (!same_formats(loaded.formats, inspection.weights->formats)) {
-      inspection.loaded_formats = std::move(loaded.formats);
-    }
-    inspection.weights->parameters = loaded.parameters;
-    inspection.weights->parameters_note = loaded.parameters_note;
-    if (table != nullptr) {
-      inspection.difference = compare_with_table(*table, weights);
-      inspection.weights->parameters = count_parameters(*table, weights);
-      inspection.weights->parameters_note = "";
-    }
-    return weights;
+    return prepared_hollow_weights(listing, config, {});
   } catch (const Error& error) {
     inspection.quantization_problem = error.message();
     return std::nullopt;
+  }
+}
+
+void look_at_prepared(
+    Inspection& inspection,
+    const WeightMap& weights,
+    const QuantConfig* quantization,
+    const TensorTable* table
+) {
+  WeightSummary loaded =
+      summarize_weights(outline_of(weights), quantization, table);
+  if (!same_formats(loaded.formats, inspection.weights->formats)) {
+    inspection.loaded_formats = std::move(loaded.formats);
+  }
+  inspection.weights->parameters = loaded.parameters;
+  inspection.weights->parameters_note = loaded.parameters_note;
+  if (table != nullptr) {
+    inspection.difference = compare_with_table(*table, weights);
+    inspection.weights->parameters = count_parameters(*table, weights);
+    inspection.weights->parameters_note = "";
   }
 }
 
@@ -183,8 +189,17 @@ std::optional<WeightMap> look_at_weights(
   const TensorTable* known = table ? &*table : nullptr;
   inspection.shards = listing.shards.size();
   inspection.replaced = listing.replaced();
-  inspection.weights = summarize_weights(listing, declared, known);
-  return look_at_preparation(inspection, config, listing, declared, known);
+  // Of a hundred thousand tensors both take their time.
+  auto stored = std::async(std::launch::async, [&] {
+    return summarize_weights(listing, declared, known);
+  });
+  std::optional<WeightMap> prepared =
+      prepare(inspection, config, listing, known);
+  inspection.weights = stored.get();
+  if (prepared) {
+    look_at_prepared(inspection, *prepared, declared, known);
+  }
+  return prepared;
 }
 
 Json config_of(const std::string& directory) {

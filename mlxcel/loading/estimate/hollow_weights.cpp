@@ -70,9 +70,7 @@ WeightMap prepared_hollow_weights(
   bool stack = vendor_format(config) == VendorFormat::none;
   ExpertCollector experts;
   for_each_hollow(listing, [&](const TensorEntry& entry, Weight weight) {
-    if (stack && ExpertCollector::is_expert(entry.name)) {
-      experts.add(entry.name, std::move(weight));
-    } else {
+    if (!stack || !experts.take(entry.name, weight)) {
       weights.insert(entry.name, std::move(weight));
     }
   });

@@ -116,15 +116,14 @@ class Counter {
   void add_packed(
       const TensorEntry& entry, std::vector<bool>& plane, WeightSummary& summary
   ) {
-    std::string path = module_of(entry.name, kWeight);
     const std::vector<TensorEntry>& tensors = listing_.tensors();
-    size_t scales = listing_.find(path + std::string(kScales));
+    size_t scales = find_beside(entry, kScales);
     if (scales == TensorListing::kNone || entry.shape.empty() ||
         tensors[scales].shape.size() != entry.shape.size() ||
         tensors[scales].shape.back() <= 0) {
       return;
     }
-    size_t biases = listing_.find(path + std::string(kBiases));
+    size_t biases = find_beside(entry, kBiases);
     uint64_t bytes = entry.end - entry.begin;
     for (size_t own : {scales, biases}) {
       if (own != TensorListing::kNone) {
@@ -134,7 +133,15 @@ class Counter {
     }
     plane[static_cast<size_t>(&entry - tensors.data())] = true;
     bool affine = biases != TensorListing::kNone;
+    std::string path = module_of(entry.name, kWeight);
     add_quantised(entry, path, tensors[scales], affine, bytes, summary);
+  }
+
+  // Another plane of the matrix.
+  size_t find_beside(const TensorEntry& weight, std::string_view plane) {
+    std::string_view name = weight.name;
+    name_.assign(name.substr(0, name.size() - kWeight.size())).append(plane);
+    return listing_.find(name_);
   }
 
   std::vector<FormatCount> formats() const {
@@ -201,6 +208,7 @@ class Counter {
   std::unordered_map<std::string_view, int64_t> columns_;
   std::map<std::string, FormatCount> counts_;
   size_t undetermined_ = 0;
+  std::string name_;  // kept for its memory
 };
 
 bool quantisable(const TensorSpec& spec, const QuantConfig::Override& how) {

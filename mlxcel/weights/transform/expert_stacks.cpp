@@ -195,18 +195,22 @@ bool ExpertCollector::is_expert(std::string_view name) {
   return parse(name).has_value();
 }
 
-void ExpertCollector::add(std::string_view name, Weight weight) {
-  ExpertName found = *parse(name);
+bool ExpertCollector::take(std::string_view name, Weight& weight) {
+  auto found = parse(name);
+  if (!found) {
+    return false;
+  }
   std::string& target = state_->target;
-  target.assign(found.root).append(kStack).append(found.plane);
+  target.assign(found->root).append(kStack).append(found->plane);
   auto [place, fresh] =
       state_->places.try_emplace(target, state_->stacks.size());
   if (fresh) {
-    state_->stacks.push_back({std::string(found.root), target, {}});
+    state_->stacks.push_back({std::string(found->root), target, {}});
   }
   state_->stacks[place->second].experts.push_back(
-      {found.expert, std::move(weight)}
+      {found->expert, std::move(weight)}
   );
+  return true;
 }
 
 int64_t ExpertCollector::finish(
@@ -244,7 +248,7 @@ std::optional<int64_t> declared_experts(const Json& config) {
 int64_t stack_experts(WeightMap& weights, std::optional<int64_t> declared) {
   ExpertCollector collector;
   for (auto& [name, weight] : weights.take_if(&ExpertCollector::is_expert)) {
-    collector.add(name, std::move(weight));
+    collector.take(name, weight);
   }
   return collector.finish(weights, declared) + split_fused_experts(weights);
 }

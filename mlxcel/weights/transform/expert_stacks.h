@@ -26,8 +26,8 @@ class ExpertCollector {
 
   /// Whether the name is that of one expert, `<root>.experts.<i>.<plane>`.
   static bool is_expert(std::string_view name);
-  /// The name must be one.
-  void add(std::string_view name, Weight weight);
+  /// Takes the weight if the name is one; false, and the weight stays, if not.
+  bool take(std::string_view name, Weight& weight);
   /// Adds the stacks to the map and gives their number. Throws as
   /// stack_experts().
   int64_t finish(WeightMap& weights, std::optional<int64_t> declared);
