@@ -24,7 +24,9 @@ void require_rank(const std::string& name, const Weight& weight, size_t rank) {
 // [N, A, B] -> [N, B, A] for elements of any size.
 Weight swap_last_two(const Weight& weight, std::array<int64_t, 3> sizes) {
   auto size = static_cast<int64_t>(dtype_size(weight.dtype));
-  auto [count, rows, cols] = sizes;
+  int64_t count = sizes[0];
+  int64_t rows = sizes[1];
+  int64_t cols = sizes[2];
   auto make = [=](const std::vector<Weight>& inputs,
                   const std::vector<std::byte*>& planes) {
     const std::byte* from = inputs[0].bytes().data();
