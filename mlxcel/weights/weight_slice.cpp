@@ -54,8 +54,7 @@ class StackSource final : public WeightSource {
       if (faulted()) {
         joined_.clear();
         fail(
-            ErrorCode::io,
-            fmt::format("[weights] {}: cannot be read", origin())
+            ErrorCode::io, fmt::format("[weights] {}: cannot be read", origin())
         );
       }
     }
