@@ -79,7 +79,9 @@ bool FaultGuard::absorb(void* address) noexcept {
       continue;
     }
     file->faulted_.store(true, std::memory_order_release);
-    return os::replace_pages(address, reinterpret_cast<void*>(limit));
+    return os::replace_pages(
+        address, static_cast<std::byte*>(address) + (limit - at)
+    );
   }
   return false;
 }

@@ -26,9 +26,6 @@ void write_at(
     uint64_t offset,
     const std::string& path
 );
-/// Takes the whole pages of a part of a mapping out of this process's memory;
-/// they are read again when they are used again.
-void drop_pages(const std::byte* data, uint64_t size) noexcept;
 /// Makes the names in a directory last.
 void sync_directory(const std::string& path);
 /// Bytes that can be written below the path; empty if unknown.

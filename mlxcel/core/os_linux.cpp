@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <set>
 
 #include "mlxcel/core/error.h"
@@ -91,19 +92,29 @@ bool stat_path(const std::string& path, FileInfo& info, bool follow) {
   return true;
 }
 
+namespace {
+
+// Also if there is no memory for a name.
+struct CloseDirectory {
+  void operator()(DIR* dir) const {
+    ::closedir(dir);
+  }
+};
+
+}  // namespace
+
 std::vector<std::string> list_directory(const std::string& path) {
-  DIR* dir = ::opendir(path.c_str());
+  std::unique_ptr<DIR, CloseDirectory> dir(::opendir(path.c_str()));
   if (dir == nullptr) {
     fail_errno("list", path);
   }
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(dir)) {
+  while (const dirent* entry = ::readdir(dir.get())) {
     std::string name = entry->d_name;
     if (name != "." && name != "..") {
       names.push_back(std::move(name));
     }
   }
-  ::closedir(dir);
   std::sort(names.begin(), names.end());
   return names;
 }

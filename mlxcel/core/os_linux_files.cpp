@@ -98,16 +98,6 @@ void write_at(
   }
 }
 
-void drop_pages(const std::byte* data, uint64_t size) noexcept {
-  auto page = static_cast<uintptr_t>(page_size());
-  uintptr_t begin =
-      (reinterpret_cast<uintptr_t>(data) + page - 1) & ~(page - 1);
-  uintptr_t end = (reinterpret_cast<uintptr_t>(data) + size) & ~(page - 1);
-  if (begin < end) {
-    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-  }
-}
-
 void sync_directory(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {
@@ -197,11 +187,12 @@ std::optional<FileState> file_state(const std::string& path) {
 }
 
 bool replace_pages(const void* from, const void* to) noexcept {
-  auto first = reinterpret_cast<uintptr_t>(from) & ~(page_size() - 1);
-  auto last = reinterpret_cast<uintptr_t>(to);
+  size_t into_page = reinterpret_cast<uintptr_t>(from) & (page_size() - 1);
+  auto* first = static_cast<char*>(const_cast<void*>(from)) - into_page;
+  auto* last = static_cast<const char*>(to);
   return ::mmap(
-             reinterpret_cast<void*>(first),
-             last - first,
+             first,
+             static_cast<size_t>(last - first),
              PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
              -1,

@@ -6,7 +6,7 @@
 
 #include "mlxcel/core/error.h"
 #include "mlxcel/core/numbers.h"
-#include "mlxcel/core/os_files.h"
+#include "mlxcel/core/os.h"
 #include "mlxcel/weights/affine_groups.h"
 #include "mlxcel/weights/small_floats.h"
 
@@ -72,7 +72,7 @@ std::span<const std::byte> part(
 // Pages that can be had again from a file.
 void give_back(const Weight& plane, std::span<const std::byte> bytes) {
   if (plane.source->file() != nullptr) {
-    os::drop_pages(bytes.data(), bytes.size());
+    os::wont_need(bytes.data(), bytes.size());
   }
 }
 

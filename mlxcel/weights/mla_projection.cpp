@@ -49,6 +49,24 @@ std::vector<MlaHead> split_mla_projection(
     int64_t rank,
     const QuantConfig& quantization
 ) {
+  constexpr int64_t kMost = 1 << 20;
+  for (int64_t size : {heads, nope, value, rank}) {
+    if (size < 1 || size > kMost) {
+      fail(
+          ErrorCode::invalid_input,
+          fmt::format(
+              "[mla] {}: {} heads of {} + {} rows and kv_lora_rank {}: each "
+              "must be from 1 to {}",
+              path,
+              heads,
+              nope,
+              value,
+              rank,
+              kMost
+          )
+      );
+    }
+  }
   LinearWeight whole =
       bind(weights, path, heads * (nope + value), rank, quantization);
   if (whole.format.mode == QuantMode::affine && whole.format.bits == 1) {

@@ -7,7 +7,8 @@
 
 namespace mlxcel {
 
-/// Rows [first, first + count) of the first axis, in place.
+/// Rows [first, first + count) of the first axis, in place. Releasing a slice
+/// does nothing: its neighbours lie in the same extent.
 /// Precondition: 0 <= first, first + count <= shape[0].
 Weight slice_rows(const Weight& weight, int64_t first, int64_t count);
 

@@ -14,7 +14,8 @@ namespace mlxcel {
 
 /// [O, H, W, I] rather than [O, I, H, W]: rank 4, d0 >= d1, d0 >= d2 and
 /// d1 == d2. A [O, I, H, W] with O >= I = H has that shape too and is taken for
-/// channel-last, as the rule has it.
+/// channel-last, as the rule has it; a kernel that is not square never has it.
+/// So a loader decides once for what it reads, and not again for its result.
 bool is_channel_last_conv2d(std::span<const int64_t> shape);
 /// [C, K, 1] rather than [C, 1, K]: rank 3, d2 == 1 and d1 > 1.
 bool is_channel_last_depthwise_conv1d(std::span<const int64_t> shape);

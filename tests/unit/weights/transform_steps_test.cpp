@@ -1,3 +1,5 @@
+#include <array>
+
 #include "mlxcel/config/config.h"
 #include "mlxcel/weights/mla_projection.h"
 #include "mlxcel/weights/transform/conv_layout.h"
@@ -234,6 +236,24 @@ TEST(MlaProjection, HeadsAreTheRowsOfTheWhole) {
       EXPECT_EQ(std::memcmp(joined.data(), whole.data(), 4 * whole.size()), 0)
           << heads << " heads, " << format.bits << " bits";
     }
+  }
+}
+
+TEST(MlaProjection, ImpossibleSizesAreNamed) {
+  WeightMap weights = projection(3, 4, QuantMode::affine);
+  for (auto [heads, nope, value] :
+       {std::array<int64_t, 3>{-3, -5, -3},
+        std::array<int64_t, 3>{3, 5, 0},
+        std::array<int64_t, 3>{3, 7, -2},
+        std::array<int64_t, 3>{int64_t{1} << 62, 3, 2}}) {
+    int64_t h = heads;
+    int64_t n = nope;
+    int64_t v = value;
+    expect_error(
+        [&] { split_mla_projection(weights, "kv_b_proj", h, n, v, 64, {}); },
+        ErrorCode::invalid_input,
+        {"kv_b_proj", "kv_lora_rank 64", "from 1 to"}
+    );
   }
 }
 
